@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.accounts.controls import ControlsView
 from app.auth.key_records import KeyRecord
+from app.auth.keys import MOST_INACTIVE_DAYS
 from app.auth.scopes import Scope
 from app.core.clock import Moment
 from app.core.context import current_request_id
@@ -19,6 +20,7 @@ ScopeName = Annotated[str, Meta(extra_json_schema={"enum": [scope.value for scop
 """Checked by the service, whose refusal names the scopes that there are."""
 Permissions = Annotated[list[ScopeName], Meta(min_length=1, max_length=len(Scope))]
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Days = Annotated[int, Meta(ge=1, le=MOST_INACTIVE_DAYS)]
 Networks = Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=_MOST_NETWORKS)]
 """CIDR networks; checked by the service."""
 Databases = Annotated[list[UUID], Meta(min_length=1, max_length=_MOST_DATABASES)]
@@ -32,7 +34,7 @@ class KeyControlsChange(Struct, kw_only=True, forbid_unknown_fields=True):
     requests_per_minute: Count | UnsetType = UNSET
     monthly_quota: Count | UnsetType | None = UNSET
     allowed_ip_list: Networks | UnsetType = UNSET
-    inactive_ttl_days: Count | UnsetType | None = UNSET
+    inactive_ttl_days: Days | UnsetType | None = UNSET
 
 
 class KeyChange(Struct, kw_only=True, forbid_unknown_fields=True):

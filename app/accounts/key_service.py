@@ -5,7 +5,6 @@ A key gives what it has and no more. What it makes of another key is checked as 
 itself, a key for much in one database and one for little in all of them would together make one for much in all.
 """
 
-import ipaddress
 from typing import TypeVar
 
 import msgspec
@@ -51,8 +50,7 @@ async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[
     own = await _own(principal)
     check_name(request.name)
     default = own if principal.session_id is None else msgspec.structs.replace(own, requests_per_minute=_DEFAULT_RATE)
-    wanted = _changed(default, request, request.permissions)
-    await _check(principal, own, own, wanted)
+    wanted = await _checked(principal, own, own, _changed(default, request, request.permissions))
     if (field := excess(wanted, own)) is not None:
         raise ExceedsOwnKey(field)
     if await key_records.count_unrevoked(principal.user_id) >= most:
@@ -69,8 +67,7 @@ async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRe
     record = await _unrevoked(principal, key_id)
     if request.name is not UNSET:
         check_name(request.name)
-    wanted = _changed(record, request, request.permissions)
-    await _check(principal, own, record, wanted)
+    wanted = await _checked(principal, own, record, _changed(record, request, request.permissions))
     if excess(wanted, record) is not None and (field := excess(wanted, own)) is not None:
         raise ExceedsOwnKey(field)
     name = _given(request.name, record.name)
@@ -243,9 +240,9 @@ def _given(value: _Value | UnsetType, otherwise: _Value) -> _Value:
     return otherwise if isinstance(value, UnsetType) else value
 
 
-async def _check(principal: Principal, own: Authority, present: Authority, wanted: Authority) -> None:
-    """What is new, and the roles of the user as they are now. Raises `InvalidField`, `InsufficientRole` or
-    `NotAMember`."""
+async def _checked(principal: Principal, own: Authority, present: Authority, wanted: Authority) -> Authority:
+    """As it is stored: what is new is checked, and the roles of the user as they are now. Raises `InvalidField`,
+    `InsufficientRole` or `NotAMember`."""
     places = {team: role for team, role in (await members.roles_of(principal.user_id)).items() if own.is_for(team)}
     _check_roles(places, own, present, wanted)
     known = [scope.value for scope in Scope]
@@ -255,15 +252,13 @@ async def _check(principal: Principal, own: Authority, present: Authority, wante
     kept = [] if present is own else present.scopes
     if not principal.operator and OPERATOR_SCOPES.intersection(wanted.scopes).difference(kept):
         raise ExceedsOwnKey("permissions")
-    for network in wanted.allowed_ips:
-        try:
-            ipaddress.ip_network(network, strict=False)
-        except ValueError:
-            field = "controls.allowed_ip_list"
-            raise InvalidField(field, f"{network!r} is not an IP address or network.") from None
-    if wanted.expires_at != present.expires_at and wanted.expires_at is not None and wanted.expires_at <= utc_now():
-        raise InvalidField("expires_at", "This time has passed.")
+    networks = keys.known_networks(wanted.allowed_ips, "controls.allowed_ip_list")
+    if wanted.expires_at is not None and wanted.expires_at != present.expires_at:
+        keys.check_expiry(wanted.expires_at)
+        if wanted.expires_at <= utc_now():
+            raise InvalidField("expires_at", "This time has passed.")
     await _check_databases(principal, list(places), present, wanted)
+    return msgspec.structs.replace(wanted, allowed_ips=networks)
 
 
 def _check_roles(places: dict[int, Role], own: Authority, present: Authority, wanted: Authority) -> None:

@@ -12,6 +12,16 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
 
 
+def canonical_network(text: str) -> str:
+    """An address, or a network in CIDR notation, as every reader of it takes it: PostgreSQL, which compares it with
+    clients' addresses, knows neither netmasks, nor zones, nor zeros in front of a prefix's length. Raises
+    `ValueError`."""
+    if "%" in text:
+        raise ValueError("a zone means nothing outside of its host")
+    network = ipaddress.ip_network(text, strict=False)
+    return network.compressed if "/" in text else network.network_address.compressed
+
+
 def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
     """The address nearest to us that is not a trusted proxy's, in its short form.
 

@@ -1,20 +1,22 @@
 """API keys: minted once, stored as a SHA-256, revoked immediately."""
 
 import hashlib
-import ipaddress
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import MAXYEAR, datetime
 
 import msgspec
 
 from app.auth.authority import Authority
+from app.auth.client_address import canonical_network
 from app.auth.scopes import OPERATOR_SCOPES, Scope
 from app.auth.users import check_name
 from app.core.errors import InvalidField, NotFound
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_value, transaction
 
 PREFIX = "pk_live_"
+MOST_INACTIVE_DAYS = 36_500
+"""A hundred years. So many days from now are a moment that our database can compute."""
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +69,7 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
     controls = controls or KeyControls()
     check_name(name)
     _check(scopes, controls)
+    networks = known_networks(controls.allowed_ips, "allow_ip")
     operator = await fetch_value(bool, "SELECT operator FROM users WHERE id = $1", user_id)
     if operator is None:
         raise NotFound("user")
@@ -76,7 +79,7 @@ async def create_key(*, user_id: int, name: str, scopes: Sequence[str], controls
         scopes=list(scopes),
         requests_per_minute=controls.requests_per_minute,
         monthly_quota=controls.monthly_quota,
-        allowed_ips=list(controls.allowed_ips),
+        allowed_ips=networks,
         inactive_ttl_days=controls.inactive_ttl_days,
         expires_at=controls.expires_at,
         team_id=None,
@@ -166,6 +169,24 @@ async def revoke_key(key_id: int) -> RevokedKey:
     return revoked
 
 
+def known_networks(texts: Sequence[str], field: str) -> list[str]:
+    """As they are stored. One statement lets in the requests of many keys: what it couldn't read would fail them all.
+    Raises `InvalidField` for that field."""
+    networks = []
+    for text in texts:
+        try:
+            networks.append(canonical_network(text))
+        except ValueError:
+            raise InvalidField(field, f"{text!r} is not an IP address or network.") from None
+    return networks
+
+
+def check_expiry(expires_at: datetime) -> None:
+    """Raises `InvalidField` for a moment that may be none in UTC: its last year has no more hours."""
+    if expires_at.year >= MAXYEAR:
+        raise InvalidField("expires_at", f"Expected a year before {MAXYEAR}.")
+
+
 def _check(scopes: Sequence[str], controls: KeyControls) -> None:
     known = [scope.value for scope in Scope]
     for scope in scopes:
@@ -173,12 +194,13 @@ def _check(scopes: Sequence[str], controls: KeyControls) -> None:
             raise InvalidField("scopes", f"{scope!r} is no scope; the scopes are {', '.join(known)}.")
     if not scopes:
         raise InvalidField("scopes", "A key needs at least one scope.")
-    for network in controls.allowed_ips:
-        try:
-            ipaddress.ip_network(network, strict=False)
-        except ValueError:
-            raise InvalidField("allow_ip", f"{network!r} is not an IP address or network.") from None
-    for field in ("requests_per_minute", "monthly_quota", "inactive_ttl_days"):
+    if controls.expires_at is not None:
+        check_expiry(controls.expires_at)
+    for field, most in (
+        ("requests_per_minute", 2**31 - 1),
+        ("monthly_quota", 2**31 - 1),
+        ("inactive_ttl_days", MOST_INACTIVE_DAYS),
+    ):
         value = getattr(controls, field)
-        if value is not None and not 1 <= value < 2**31:
-            raise InvalidField(field, f"{field}: expected a whole number from 1 to {2**31 - 1}.")
+        if value is not None and not 1 <= value <= most:
+            raise InvalidField(field, f"{field}: expected a whole number from 1 to {most}.")

@@ -245,6 +245,9 @@ def _least(**fields: Any) -> dict[str, Any]:
         ("name", {"name": " "}),
         ("name", {"name": ""}),
         ("controls.allowed_ip_list", {"controls": {"allowed_ip_list": ["10.0.0.0/33"]}}),
+        ("controls.allowed_ip_list", {"controls": {"allowed_ip_list": ["fe80::1%eth0"]}}),
+        ("controls.inactive_ttl_days", {"controls": {"inactive_ttl_days": 2**31 - 1}}),
+        ("expires_at", {"expires_at": "9999-12-31T23:59:59-14:00"}),
         ("controls.requests_per_minute", {"controls": {"requests_per_minute": 0}}),
         ("controls.requests_per_minute", {"controls": {"requests_per_minute": None}}),
         ("controls.colour", {"controls": {"colour": "red"}}),
@@ -263,6 +266,24 @@ async def test_what_cannot_be(asking: Caller, field: str, fields: dict[str, Any]
     if fields == {"permissions": ["databases:all"]}:
         assert all(scope in answer.json()["error"]["message"] for scope in ("'databases:all'", *Scope))
     assert field_of(await asking.patch(f"/api_keys/{asking.key_id}", fields)) == field
+
+
+async def test_no_limit_of_a_key_keeps_other_keys_out(shared: LoneApi) -> None:
+    """Requests that are let in share a statement: it has to read what every key says."""
+    caller, other = await shared.caller(), await shared.caller()
+    networks = ["127.0.0.0/255.0.0.0", "10.0.0.9/0.0.0.255", "2001:DB8::/032", "203.0.113.7"]
+    limits = {"allowed_ip_list": networks, "inactive_ttl_days": 36_500}
+    odd = await minted(caller, controls=limits, expires_at="9998-12-31T23:59:59-14:00")
+    answers = await asyncio.gather(*(one.get("/me") for one in [odd, other] * 8))
+    assert {answer.status_code for answer in answers} == {200}
+    controls = data_of(answers[0])["api_key"]["controls"]
+    assert controls["allowed_ip_list"] == ["127.0.0.0/8", "10.0.0.0/24", "2001:db8::/32", "203.0.113.7"]
+    (changed, stored) = (
+        await odd.patch(f"/api_keys/{odd.key_id}", {"controls": {"allowed_ip_list": networks[:1]}}),
+        await odd.get(f"/api_keys/{odd.key_id}"),
+    )
+    assert data_of(changed)["controls"]["allowed_ip_list"] == ["127.0.0.0/8"]
+    assert data_of(stored) == data_of(changed) | {"last_used_at": data_of(stored)["last_used_at"]}
 
 
 async def test_both_texts_work_during_an_overlap(shared: LoneApi) -> None:
