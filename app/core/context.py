@@ -26,6 +26,8 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     """The API key that a request came with."""
     name: str | None = None
     """The operating system's, of an operator."""
+    as_operator: bool = False
+    """By an operation for operators: what it begins is not a team's to undo."""
 
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -37,6 +39,13 @@ actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
 def current_request_id() -> str:
     """The id of the request that this task serves; empty outside one."""
     return request_id.get()
+
+
+def act_as_operator() -> None:
+    """From now on this task's actor, a client, does what only operators do."""
+    client = actor.get()
+    if client is not None:
+        actor.set(msgspec.structs.replace(client, as_operator=True))
 
 
 def current_actor() -> Actor | None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import Engine
-from app.core.context import current_actor, current_request_id
+from app.core.context import Actor, current_actor, current_request_id
 from app.core.ids import new_uuid
 from app.operations.kinds import KINDS, OperationStatus, OperationType, StepStatus
 from app.operations.reasons import Reason
@@ -67,7 +67,7 @@ async def accept(
     """
     if database.team_id is None:
         return None
-    actor = current_actor()
+    client = _client()
     kind = KINDS[type]
     names = [step.name for step in kind.steps]
     steps = [Step(name=name, status=StepStatus.SUCCEEDED, attempts=1) for name in names[:taken]]
@@ -87,8 +87,8 @@ async def accept(
         workflow_id,
         revision,
         None if undo is None else _json(undo),
-        None if actor is None else actor.user_id,
-        None if actor is None else actor.key_id,
+        None if client is None else client.user_id,
+        None if client is None else client.key_id,
         current_request_id() or None,
         not_before,
         kind.deadline,
@@ -99,7 +99,7 @@ def insertion(type: OperationType, database: Subject, *, at: datetime, uuid: UUI
     """A step of a change that is done as soon as it is accepted: its operation is born `succeeded`. `at` is that
     moment, `uuid` what the operation is to be called. Nothing is announced: nobody can know of it yet."""
     assert database.team_id is not None, "nobody sees what happens to a database without a team"
-    actor = current_actor()
+    client = _client()
     first, *others = (step.name for step in KINDS[type].steps)
     done = Step(name=first, status=StepStatus.SUCCEEDED, started_at=at, finished_at=at, attempts=1)
     skipped = [Step(name=name, status=StepStatus.SKIPPED, detail=_AHEAD) for name in others]
@@ -119,12 +119,18 @@ def insertion(type: OperationType, database: Subject, *, at: datetime, uuid: UUI
             type.value,
             OperationStatus.SUCCEEDED.value,
             _json([done, *skipped]),
-            None if actor is None else actor.user_id,
-            None if actor is None else actor.key_id,
+            None if client is None else client.user_id,
+            None if client is None else client.key_id,
             current_request_id() or None,
             at,
         ),
     )
+
+
+def _client() -> Actor | None:
+    """Whose operation it is, and to cancel; None for what an operator or the service itself begins."""
+    actor = current_actor()
+    return None if actor is None or actor.as_operator else actor
 
 
 def _json(value: Any) -> str:

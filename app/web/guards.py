@@ -14,6 +14,7 @@ from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.scopes import Reach, Scope, grants
+from app.core.context import act_as_operator
 from app.core.errors import (
     InsufficientScope,
     InvalidField,
@@ -51,6 +52,7 @@ def demands(
         if reach is Reach.OPERATOR:
             # First: to everybody else, which scopes there are beside it says nothing.
             _check_operator(request.user)
+            act_as_operator()
         for scope in scopes:
             if not grants(request.user.scopes, scope):
                 raise InsufficientScope(scope.value)

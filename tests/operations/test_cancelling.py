@@ -19,9 +19,9 @@ from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute, fetch, transaction
 from tests.operations.support import active, code_of, fail_attempt, latest, provisioning, row
-from tests.support.answers import body_of, data_of
-from tests.support.client import Caller
-from tests.support.in_process import LoneApi
+from tests.support.answers import body_of, data_of, error_of
+from tests.support.client import OPERATOR_TOO, Caller
+from tests.support.in_process import LoneApi, lone_api
 from tests.support.principals import principal_of
 
 GRACE = timedelta(hours=1)
@@ -189,6 +189,25 @@ async def test_a_client_cancels_nothing_that_no_client_asked_for(lone: LoneApi) 
         await _cancel_as(principal_of(caller), pause)
     with pytest.raises(NotFound):
         await _cancel_as(principal_of(await lone.caller()), pause)
+
+
+async def test_a_client_cancels_nothing_that_an_operator_asked_for_by_the_api(control_dsn: str) -> None:
+    """Nor is it told which operator that was."""
+    async with lone_api(control_dsn, revocation_timeout_seconds=0.1) as api:
+        await api.add_host()
+        caller, database = await active(api)
+        operating = await api.caller(scopes=OPERATOR_TOO)
+        path = f"/operator/databases/{database}/pauses"
+        for ask, type, reason in ((operating.post, "pause", "operator"), (operating.delete, "resume", None)):
+            begun = body_of(await (ask(path, {}) if type == "pause" else ask(path)))["operation"]["uuid"]
+            shown = data_of(await caller.get(f"/operations/{begun}"))
+            assert (shown["type"], shown["requested_by"], shown["cancellable"]) == (type, None, False)
+            refused = await caller.post(f"/operations/{begun}/cancellations", {})
+            error_of(refused, 409, "operation_not_cancellable")
+            found = await row(database)
+            assert (found.status.value, found.paused_reason and found.paused_reason.value) == ("paused", reason)
+        (told,) = data_of(await caller.get("/audit_events", params={"action": "database.operator_pause"}))
+        assert told["actor"]["user_id"] == operating.user_id
 
 
 async def test_retrying_wakes_the_workflow_once_in_each_pause(lone: LoneApi) -> None:
