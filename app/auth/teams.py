@@ -5,8 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from app.core.errors import NotAMember
-from app.store.session import execute, fetch_all, fetch_one, fetch_scalar
+from app.core.errors import InvalidField, NotAMember
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
 
 
 class TeamRecord(msgspec.Struct, frozen=True):
@@ -37,6 +37,12 @@ async def get_team(team_id: int, *, lock: bool = False, live: bool = False) -> T
         raise NotAMember(team_id)
     assert team is not None, "a membership or a database names a team that exists"
     return team
+
+
+async def check_known(team: str) -> None:
+    """Raises `InvalidField` for what is neither the id nor the full name of a team, be it deleted."""
+    if not await fetch_exists("SELECT 1 FROM teams WHERE id::text = $1 OR name = $1", team):
+        raise InvalidField("team", f"There is no team {team}.")
 
 
 class _TeamName(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import rich_click as click
 from app.audit.actions import Action
 from app.audit.drafts import note
 from app.audit.events import change
+from app.auth import teams
 from app.backups import final
 from app.cli.credentials import COMMANDS
 from app.cli.installation import plans, settings, store
@@ -27,7 +28,7 @@ from app.databases.inventory import DatabaseCount, DatabaseDetails, Filters, Gro
 from app.databases.labels import parse_label
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import ChangeDatabase
-from app.hosts.records import known_regions
+from app.hosts import records as hosts
 from app.provisioning import operator, service
 from app.provisioning.undeletion import undelete
 from app.store.notify import RowWatch
@@ -70,7 +71,11 @@ async def _filters(
     label: tuple[str, ...],
     **others: Any,
 ) -> Filters:
-    check_regions(region, await known_regions())
+    check_regions(region, await hosts.known_regions())
+    if others["team"] is not None:
+        await teams.check_known(others["team"])
+    if others["host"] is not None:
+        await hosts.check_known(others["host"])
     like = DatabaseFilters(
         statuses=tuple(map(DatabaseStatus, status)),
         engines=tuple(map(Engine, engine)),
@@ -179,6 +184,8 @@ async def waive_final_backup(database: str) -> DatabaseDetails:
 async def list_deleted(team: str | None) -> Rows:
     """Show the deleted databases that can be undeleted, the last deleted one first."""
     async with store():
+        if team is not None:
+            await teams.check_known(team)
         rows = await inventory.list_retained(Filters(team=team))
     return Rows(rows=rows, total=len(rows), noun="deleted databases", max_rows=_SHOWN)
 

@@ -7,6 +7,7 @@ import rich_click as click
 
 from app.audit.actions import Action
 from app.audit.events import change
+from app.auth import teams
 from app.cli.installation import plans, settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
@@ -54,6 +55,8 @@ async def list_operations(
 ) -> Rows:
     """Show operations, newest first."""
     async with store():
+        if team is not None:
+            await teams.check_known(team)
         filters = OperatorFilters(
             team=team,
             database=None if database is None else await databases.resolve(database, deleted=None),

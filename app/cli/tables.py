@@ -41,7 +41,7 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> str:
         shown = len(self.rows[: self.max_rows])
-        counted = f"{shown} of {self.total} {self.noun}" if shown < self.total else f"{self.total} {self.noun}"
+        counted = f"{shown} of {self.total} {self.noun}" if shown < self.total else _counted(self.total, self.noun)
         return "; ".join(filter(None, (counted, self.note)))
 
 
@@ -66,9 +66,14 @@ def show(result: Any) -> None:
 def _show_report(console: Console, report: Report) -> None:
     for title, found in (("violations", report.violations), ("notes", report.notes)):
         if found:
-            console.print(f"{len(found)} {title}", style="bold")
+            console.print(_counted(len(found), title), style="bold")
             _show_rows(console, found)
     console.print("ok" if report.ok else "not ok")
+
+
+def _counted(number: int, noun: str) -> str:
+    """`noun` is in the plural."""
+    return f"{number} {noun.removesuffix('s') if number == 1 else noun}"
 
 
 def _show_rows(console: Console, rows: Sequence[Any]) -> None:

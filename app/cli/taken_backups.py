@@ -10,6 +10,7 @@ import rich_click as click
 
 from app.audit.actions import Action
 from app.audit.events import change
+from app.auth import teams
 from app.backups import inventory, records, service
 from app.backups.inventory import BackupFilters
 from app.backups.policies import BackupTerms
@@ -70,6 +71,8 @@ async def list_backups(
 ) -> Rows:
     """Show backups, newest first, and what they take in the store."""
     async with store():
+        if team is not None:
+            await teams.check_known(team)
         filters = BackupFilters(
             team=team,
             database=None if database is None else await databases.resolve(database, deleted=None),

@@ -3,6 +3,7 @@
 import msgspec
 
 from app.contracts.base import Engine
+from app.core.errors import InvalidField
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 
 
@@ -67,6 +68,12 @@ async def list_served(engine: Engine | None = None) -> list[ServedRegion]:
         """,
         engine,
     )
+
+
+async def check_known(host: str) -> None:
+    """Raises `InvalidField` for what is neither the id nor the `host:port` of a host, be it removed."""
+    if not await fetch_exists("SELECT 1 FROM engine_hosts WHERE id::text = $1 OR host || ':' || port = $1", host):
+        raise InvalidField("host", f"There is no host {host}.")
 
 
 async def known_regions() -> list[str]:

@@ -29,6 +29,7 @@ async def test_an_operator_takes_and_proves_one(command: Headwater, caller: Call
     listed = await command.json("backups", "list", "--database", database["uuid"])
     assert [one["uuid"] for one in listed] == [run["uuid"], mine["uuid"]]
     assert await command.json("backups", "list", "--team", str(caller.team_id), "--status", "failed") == []
+    assert "There is no team nobody." in await command.refusal("backups", "list", "--team", "nobody")
     tested = await command.json("backups", "test", run["uuid"][:13], "--wait")
     assert tested["proof"]["status"] == "proven"
     proven = await command.json("backups", "list", "--proof", "proven", "--team", str(caller.team_id))

@@ -63,6 +63,8 @@ async def test_filters(headwater: Headwater, owners: tuple[Caller, Caller]) -> N
     assert await names(headwater, "--label", "env:production") == ["orders", "orders"]
     assert await names(headwater, "--label", "env:production", "--label", "owner:a") == ["orders"]
     assert "key:value" in await headwater.refusal("databases", "list", "--label", "env")
+    assert "There is no team 4711." in await headwater.refusal("databases", "list", "--team", "4711")
+    assert "There is no host db:1." in await headwater.refusal("databases", "list", "--host", "db:1")
     (host,) = {line["host_id"] for line in await headwater.json("databases", "list", "--engine", "postgres")}
     assert await names(headwater, "--host", str(host)) == ["orders", "orders"]
     assert "Invalid value" in await headwater.refusal("databases", "list", "--status", "gone", exit_code=2)
@@ -88,7 +90,7 @@ async def test_counts(headwater: Headwater, owners: tuple[Caller, Caller]) -> No
     one = str(owners[0].team_id)
     (line,) = await headwater.json("databases", "count", "--team", one)
     assert (line["databases"], line["connections"]) == (2, 10 + 50)
-    assert await headwater.json("databases", "count", "--team", "nobody") == []
+    assert "There is no team nobody." in await headwater.refusal("databases", "count", "--team", "nobody")
 
 
 async def test_what_may_stand_for_a_uuid(headwater: Headwater, owners: tuple[Caller, Caller]) -> None:

@@ -94,7 +94,7 @@ async def test_protecting_and_expiring(service: RunningService, caller: Caller) 
     assert uuid in {
         line["uuid"] for line in await headwater.json("databases", "deleted", "--team", str(caller.team_id))
     }
-    assert await headwater.json("databases", "deleted", "--team", "nobody") == []
+    assert "There is no team nobody." in await headwater.refusal("databases", "deleted", "--team", "nobody")
     assert (await headwater.json("databases", "undelete", uuid))["deletion_protection"] is True
 
 

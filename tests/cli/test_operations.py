@@ -47,6 +47,7 @@ async def test_which(headwater: Headwater, made: tuple[Caller, UUID, UUID]) -> N
     (line,) = await headwater.json("operations", "list", "--open")
     assert (line["overdue"], line["step"], line["database_uuid"]) == (True, "make", str(database))
     assert (await headwater.text("operations", "list", "--limit", "1")).endswith("1 of 2 operations\n")
+    assert "There is no team nobody." in await headwater.refusal("operations", "list", "--team", "nobody")
     assert "Invalid value" in await headwater.refusal("operations", "list", "--type", "dance", exit_code=2)
 
 

@@ -56,7 +56,7 @@ def test_eighty_columns(line: DatabaseSummary, monkeypatch: pytest.MonkeyPatch) 
     assert row.split()[:2] == ["0f9d2c1a", "orders-of-the-european-shop"]
     assert "Platform engineering" in row
     assert "created_at" in left_out
-    assert summary == "1 databases"
+    assert summary == "1 database"
 
 
 def test_eighty_columns_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch, line: Databas
 def test_a_report(monkeypatch: pytest.MonkeyPatch, line: DatabaseSummary) -> None:
     found = Violation(rule="access_open", subject=str(line.uuid), detail="lets its tenant in", name="orders", team="A")
     texts = printed(Report(ok=False, violations=[found], notes=[]), 120, monkeypatch)
-    assert texts[0] == "1 violations"
+    assert texts[0] == "1 violation"
     assert texts[-1] == "not ok"
     assert "orders" in texts[2]
     assert printed(Report(ok=True, violations=[], notes=[]), 80, monkeypatch) == ["ok"]
