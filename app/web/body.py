@@ -60,6 +60,7 @@ class JSONBody(AbstractDTO[T], Generic[T]):
 
 def decode(body: bytes, kind: type[T]) -> T:
     """The body as a struct. Raises `MalformedJSON`, `MissingRequiredField` or `InvalidField`."""
+    value = None
     try:
         with _as_malformed():
             value = _whole_numbers(_untyped(body, kind))
@@ -68,7 +69,7 @@ def decode(body: bytes, kind: type[T]) -> T:
                 _refuse_nul(value)
             return struct
     except msgspec.ValidationError as fault:
-        raise field_error(fault, kind) from None
+        raise field_error(fault, kind, value) from None
 
 
 def _untyped(body: bytes, kind: type[T]) -> Any:
