@@ -4,6 +4,8 @@ import csv
 import io
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import product
 from typing import Any
 from uuid import UUID
@@ -13,6 +15,8 @@ import pytest
 from app.store.session import execute
 from app.usage import closing
 from app.usage.report import Granularity, GroupBy
+from app.usage.schemas import UsageView
+from app.usage.views import csv_rows
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
@@ -182,6 +186,23 @@ async def test_no_cell_of_the_csv_is_a_formula(lone: LoneApi, control_admin_dsn:
     answer = await caller.get("/usage", params={"from": "2027-01-01"}, headers={"Accept": "text/csv"})
     [row] = csv.DictReader(io.StringIO(answer.text))
     assert row["team_name"] == '\'=HYPERLINK("http://evil.example/")'
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff20"])
+def test_a_cell_that_could_be_a_formula_is_text(first: str) -> None:
+    moment = datetime(2027, 1, 1, tzinfo=UTC)
+    view = UsageView(
+        id="",
+        starts_at=moment,
+        ends_at=moment,
+        open=False,
+        runtime_seconds=0,
+        storage_byte_seconds=Decimal(0),
+        backup_byte_seconds=Decimal(0),
+        team_name=f"{first}1+1",
+    )
+    (row,) = csv.DictReader(io.StringIO(csv_rows([], header=True) + csv_rows([view], header=False), newline=""))
+    assert row["team_name"] == f"'{first}1+1"
 
 
 async def test_json_unless_csv_is_preferred(lone: LoneApi) -> None:
