@@ -62,16 +62,18 @@ _CONDITIONS = {
 }
 """Each is read off an index of its own."""
 _AFTER = "(e.at, e.id) < (SELECT c.at, c.id FROM audit_events c WHERE c.id = ${})"
+_AFTER_OWN = "(e.at, e.id) < (SELECT c.at, c.id FROM audit_events c WHERE c.id = ${} AND c.team_id = any($1))"
+"""None comes after an event of others: when something happened there is nobody else's business."""
 _NEWEST = "ORDER BY e.at DESC, e.id DESC LIMIT"
 
 
 async def list_of_teams(
     teams: dict[int, datetime], filters: EventFilters, *, after: int | None, limit: int
 ) -> list[EventRecord]:
-    """These teams' events, newest first, from the one that follows `after` on; of each team only those since the
-    moment that it has there."""
+    """These teams' events, newest first, from the one of theirs that follows `after` on; of each team only those since
+    the moment that it has there."""
     asked = [list(teams), list(teams.values()), limit]
-    conditions, arguments = _conditions(filters, after, first=len(asked) + 1)
+    conditions, arguments = _conditions(filters, after, first=len(asked) + 1, cursor=_AFTER_OWN)
     sql = f"""
     SELECT {COLUMNS} FROM unnest($1::bigint[], $2::timestamptz[]) AS mine (team_id, since)
     CROSS JOIN LATERAL (
@@ -125,8 +127,8 @@ async def in_order(most: int = 1000) -> AsyncIterator[list[EventRecord]]:
             return
 
 
-def _conditions(filters: EventFilters, after: int | None, *, first: int) -> tuple[str, list[Any]]:
+def _conditions(filters: EventFilters, after: int | None, *, first: int, cursor: str = _AFTER) -> tuple[str, list[Any]]:
     given = {name: getattr(filters, name) for name in _CONDITIONS if getattr(filters, name) is not None}
-    templates = [_CONDITIONS[name] for name in given] + ([_AFTER] if after is not None else [])
+    templates = [_CONDITIONS[name] for name in given] + ([cursor] if after is not None else [])
     numbered = [f"AND {template.format(first + place)}" for place, template in enumerate(templates)]
     return " ".join(numbered), [*given.values(), *([after] if after is not None else [])]

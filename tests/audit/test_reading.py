@@ -51,6 +51,16 @@ async def test_pages(lone: LoneApi, limit: int) -> None:
     assert pages == everything == sorted(everything, reverse=True)
 
 
+async def test_the_cursor_of_a_neighbour(lone: LoneApi) -> None:
+    """It tells nothing, not even between which events of one's own theirs was."""
+    caller, other = await lone.caller(), await lone.caller()
+    for one in (caller, other, caller):
+        await one.delete(f"/databases/{uuid4()}")
+    (theirs,) = await listed(other)
+    answer = await caller.get("/audit_events", params={"starting_after": theirs["id"]})
+    assert field_of(answer) == "starting_after"
+
+
 async def test_filters(lone: LoneApi) -> None:
     caller = await lone.caller()
     mine = [data_of(await caller.create(name), 202)["uuid"] for name in ("a", "b")]
