@@ -7,6 +7,7 @@ import msgspec
 
 from app.audit.drafts import note
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.auth.teams import get_team
 from app.contracts.retries import RETRY_NOW
 from app.core.errors import OperationEnded, OperationNotCancellable, require_found
@@ -21,6 +22,8 @@ from app.quotas.plans import Plans
 
 Cancellations = Mapping[OperationType, Cancel]
 _WHAT = "operation"
+_DELETING = (Role.ADMIN, Role.OWNER)
+"""The roles that delete databases."""
 
 
 async def find_owned(principal: Principal, operation: UUID) -> OperationRecord:
@@ -32,8 +35,10 @@ async def find_owned(principal: Principal, operation: UUID) -> OperationRecord:
 
 async def cancel(plans: Plans, cancellations: Cancellations, principal: Principal, operation: UUID) -> Accepted:
     """Undoes an operation that has not ended. Raises `NotFound`, `OperationNotCancellable`, or what undoing it raises,
-    as a deletion and an undeletion do."""
+    as a deletion and an undeletion do; and `InsufficientRole` where that deletes what holds data."""
     found = await find_owned(principal, operation)
+    if found.type is OperationType.UNDELETE:
+        principal.check_role(found.team_id, _DELETING)
     return await _cancel(plans, cancellations, found, by_operator=False)
 
 

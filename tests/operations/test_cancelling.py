@@ -1,13 +1,15 @@
 """Cancelling: up to each kind's point of no return, and what was changed is put back."""
 
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from app.auth.principal import Principal
+from app.auth.roles import Role
 from app.contracts.retries import CANCEL, RETRY_NOW
-from app.core.errors import NotFound, OperationEnded, OperationNotCancellable
+from app.core.errors import InsufficientRole, NotFound, OperationEnded, OperationNotCancellable
 from app.databases import access, limits, states
 from app.databases.deletion import begin_destruction
 from app.databases.schemas import ChangeQuotas
@@ -128,6 +130,18 @@ async def test_an_undeletion_is_cancelled_as_by_a_deletion_with_what_was_left_of
     assert (await latest(database, OperationType.UNDELETE)).status is OperationStatus.CANCELLED
 
 
+async def test_cancelling_an_undeletion_takes_the_role_of_a_deletion(lone: LoneApi) -> None:
+    caller, database = await _deleted(lone)
+    await undelete(DEFAULT_PLANS, database)
+    undeletion = await latest(database, OperationType.UNDELETE)
+    await execute("UPDATE operations SET user_id = $2 WHERE uuid = $1", undeletion.uuid, caller.user_id)
+    with pytest.raises(InsufficientRole):
+        await _cancel_as(replace(principal_of(caller), team_roles=[Role.MEMBER]), undeletion)
+    assert (await row(database)).status.value == "paused"
+    await _cancel_as(replace(principal_of(caller), team_roles=[Role.ADMIN]), undeletion)
+    assert (await row(database)).status.value == "deleted"
+
+
 async def test_limits_go_back_one_by_one(lone: LoneApi) -> None:
     caller, database = await active(lone)
     before = await row(database)
@@ -198,8 +212,8 @@ async def test_a_client_cancels_nothing_that_an_operator_asked_for_by_the_api(co
         caller, database = await active(api)
         operating = await api.caller(scopes=OPERATOR_TOO)
         path = f"/operator/databases/{database}/pauses"
-        for ask, type, reason in ((operating.post, "pause", "operator"), (operating.delete, "resume", None)):
-            begun = body_of(await (ask(path, {}) if type == "pause" else ask(path)))["operation"]["uuid"]
+        for method, type, reason in (("POST", "pause", "operator"), ("DELETE", "resume", None)):
+            begun = body_of(await operating.request(method, path, key=str(uuid4())))["operation"]["uuid"]
             shown = data_of(await caller.get(f"/operations/{begun}"))
             assert (shown["type"], shown["requested_by"], shown["cancellable"]) == (type, None, False)
             refused = await caller.post(f"/operations/{begun}/cancellations", {})
