@@ -57,6 +57,8 @@ async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[
         raise KeyLimitReached(most)
     minted_by = principal.key_id if principal.session_id is None else None
     made = await keys.insert_key(principal.user_id, request.name, wanted, minted_by=minted_by)
+    given = {field: value for field, value in msgspec.structs.asdict(wanted).items() if value}
+    note_difference({}, {"name": request.name, **given})
     return await _managed(principal, made.id), made.api_key
 
 

@@ -6,7 +6,7 @@ import rich_click as click
 
 from app.accounts import member_service
 from app.audit.actions import Action
-from app.audit.drafts import note
+from app.audit.drafts import note, note_difference
 from app.audit.events import change
 from app.auth import keys as api_keys
 from app.auth import members
@@ -14,6 +14,7 @@ from app.auth import users as accounts
 from app.auth.keys import KeyControls, KeyLine, NewKey, RevokedKey
 from app.auth.members import MemberRecord
 from app.auth.roles import Role
+from app.auth.teams import find_details
 from app.auth.users import QUERY_CLASSES, TIERS, NewUser, TeamLine, TeamSettings, UserLine, UserSettings
 from app.cli.installation import settings, store
 from app.cli.output import shown
@@ -160,9 +161,12 @@ async def set_team(team_id: int, tier: str | None, queries: str | None) -> TeamS
     if tier is None and queries is None:
         raise click.UsageError("Give --tier, --queries or both.")
     async with store(), change(Action.TEAM_CHANGE, ("team", team_id), team_id=team_id):
-        given = {name: value for name, value in (("tier", tier), ("queries", queries)) if value is not None}
-        note(changes={name: (None, value) for name, value in given.items()})
-        return await accounts.set_team(team_id, tier=tier, queries=queries)
+        before = await find_details(team_id)
+        changed = await accounts.set_team(team_id, tier=tier, queries=queries)
+        if before is not None:
+            fields = ("tier", "queries")
+            note_difference(*({name: getattr(one, name) for name in fields} for one in (before, changed)))
+        return changed
 
 
 @teams.command("members")

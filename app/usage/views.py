@@ -17,7 +17,7 @@ from app.usage.schemas import UsageView
 COLUMNS = tuple(name for name in UsageView.__struct_fields__ if name not in ("object", "id"))
 """Of the CSV."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes a cell for a formula by that begins with it; the last four are the first ones' wide forms."""
+"""What a spreadsheet takes a cell for a formula by that begins with it; the last are wide forms of the first."""
 
 
 async def views(group_by: GroupBy, lines: Sequence[UsageLine]) -> list[UsageView]:

@@ -1,6 +1,7 @@
 """One event for each change by the API, whatever is refused, repeated or sent at the same time."""
 
 import asyncio
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -8,7 +9,7 @@ import httpx
 import pytest
 
 from app.store.session import execute, fetch
-from tests.support.answers import data_of, error_of
+from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.moves import make_active
@@ -44,6 +45,21 @@ async def test_an_event_says_who_did_what(lone: LoneApi) -> None:
     assert made["address"] == "127.0.0.1"
     assert (renamed["action"], renamed["subject_id"]) == ("database.change", uuid)
     assert renamed["changed"] == '{"name": ["a", "b"]}'
+
+
+async def test_an_event_says_what_a_new_key_may_do(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    asked = {"name": "report", "permissions": ["databases:read"], "team_id": caller.team_id}
+    body_of(await caller.post("/api_keys", {**asked, "expires_at": "2031-01-01T00:00:00Z"}), 201)
+    (made,) = await events()
+    told = json.loads(made["changed"])
+    assert told.pop("requests_per_minute")[0] is None
+    assert told == {
+        "name": [None, "report"],
+        "scopes": [None, ["databases:read"]],
+        "team_id": [None, caller.team_id],
+        "expires_at": [None, "2031-01-01T00:00:00Z"],
+    }
 
 
 async def test_reading_and_computing_leave_none(lone: LoneApi) -> None:

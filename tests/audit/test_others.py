@@ -1,6 +1,7 @@
 """What operators and the service itself do leaves events too."""
 
 import getpass
+import json
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -154,6 +155,8 @@ async def test_commands_leave_events(lone: LoneApi) -> None:
     assert found[0][3:] == ("database", uuid, caller.team_id)
     assert {one[5] for one in found[:7]} == {caller.team_id}
     assert kept not in str(found[:4])
+    changed = await fetch("SELECT changes::text AS changes FROM audit_events WHERE action = 'team.change'")
+    assert [json.loads(one["changes"]) for one in changed] == [{"tier": ["pro", "enterprise"]}]
     await command.text("databases", "list")
     await command.refusal("databases", "rename", "nothing-like-it", "x")
     assert len(await events(before)) == len(done)
