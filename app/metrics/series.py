@@ -16,14 +16,24 @@ _FIVE = _ROLLED.format(seconds=FIVE_MINUTES.seconds)
 _HOUR = _ROLLED.format(seconds=HOURS.seconds)
 _OF = "database_id = d.id AND at >= $4::timestamptz AND at < $5::timestamptz"
 _FROM_SAMPLES = f"SELECT {_COLUMNS} FROM metric_samples WHERE {_OF}"  # noqa: S608  our own words
-_FROM_FIVE_MINUTES = f"""
-SELECT {_COLUMNS} FROM metric_five_minutes WHERE {_OF} UNION ALL {_FROM_SAMPLES} AND at >= {_FIVE}
-"""  # noqa: S608
-_FROM_HOURS = f"""
-SELECT {_COLUMNS} FROM metric_hours WHERE {_OF}
-UNION ALL SELECT {_COLUMNS} FROM metric_five_minutes WHERE {_OF} AND at >= {_HOUR}
-UNION ALL {_FROM_SAMPLES} AND at >= {_FIVE}
-"""  # noqa: S608
+_FROM_FIVE_MINUTES = f"SELECT {_COLUMNS} FROM metric_five_minutes WHERE {_OF}"  # noqa: S608
+_FROM_HOURS = f"SELECT {_COLUMNS} FROM metric_hours WHERE {_OF}"  # noqa: S608
+_AFTER_FIVE_MINUTES = f"{_FROM_SAMPLES} AND at >= {_FIVE}"
+_AFTER_HOURS = f"{_FROM_FIVE_MINUTES} AND at >= {_HOUR} UNION ALL {_AFTER_FIVE_MINUTES}"
+_SUMMED = """
+SELECT date_bin($3::interval, at, 'epoch') AS at, max(storage_bytes) AS storage_bytes,
+       max(connections) AS connections, sum(transactions)::bigint AS transactions,
+       sum(rows_read)::bigint AS rows_read, sum(rows_written)::bigint AS rows_written,
+       sum(cache_hits::float8) / nullif(sum(cache_hits::float8) + sum(cache_reads::float8), 0) AS cache_hit_ratio
+FROM ({rows}) r GROUP BY 1
+"""
+# Rows that are kept in these steps are points as they are: to sum up each alone would take longer than to read it.
+_KEPT = """
+SELECT at, storage_bytes, connections, transactions, rows_read, rows_written,
+       cache_hits::float8 / nullif(cache_hits::float8 + cache_reads, 0) AS cache_hit_ratio
+FROM ({rows}) r
+UNION ALL
+"""
 _READ = """
 SELECT r.first_at, r.read_at, r.broken, r.transactions IS NOT NULL AS counts_transactions,
        r.rows_read IS NOT NULL AS counts_rows, r.cache_hits IS NOT NULL AS counts_pages, s.*, g.*
@@ -35,13 +45,7 @@ CROSS JOIN LATERAL (
            coalesce(array_agg(rows_read), '{{}}') AS rows_read,
            coalesce(array_agg(rows_written), '{{}}') AS rows_written,
            coalesce(array_agg(cache_hit_ratio), '{{}}') AS cache_hit_ratio
-    FROM (
-        SELECT date_bin($3::interval, at, 'epoch') AS at, max(storage_bytes) AS storage_bytes,
-               max(connections) AS connections, sum(transactions)::bigint AS transactions,
-               sum(rows_read)::bigint AS rows_read, sum(rows_written)::bigint AS rows_written,
-               (sum(cache_hits) / nullif(sum(cache_hits) + sum(cache_reads), 0))::float8 AS cache_hit_ratio
-        FROM ({rows}) r GROUP BY 1 ORDER BY 1
-    ) s
+    FROM ({points} ORDER BY at) s
 ) s
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(lower(g)), '{{}}') AS gaps_since, coalesce(array_agg(upper(g)), '{{}}') AS gaps_until
@@ -52,11 +56,24 @@ CROSS JOIN LATERAL (
 ) g
 WHERE d.uuid = $1::uuid AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
 """
-_STATEMENTS = {
-    SAMPLES.seconds: planned_once(_READ.format(rows=_FROM_SAMPLES)),
-    FIVE_MINUTES.seconds: planned_once(_READ.format(rows=_FROM_FIVE_MINUTES)),
-    HOURS.seconds: planned_once(_READ.format(rows=_FROM_HOURS)),
+
+
+def _reading(summed: str, kept: str | None = None) -> str:
+    points = _SUMMED.format(rows=summed)
+    return planned_once(_READ.format(points=points if kept is None else _KEPT.format(rows=kept) + points))
+
+
+_IN_THEIR_STEPS = {
+    FIVE_MINUTES.seconds: _reading(_AFTER_FIVE_MINUTES, kept=_FROM_FIVE_MINUTES),
+    HOURS.seconds: _reading(_AFTER_HOURS, kept=_FROM_HOURS),
 }
+"""By seconds: steps that are as long as those of a table."""
+_IN_LONGER_STEPS = {
+    SAMPLES.seconds: _reading(_FROM_SAMPLES),
+    FIVE_MINUTES.seconds: _reading(f"{_FROM_FIVE_MINUTES} UNION ALL {_AFTER_FIVE_MINUTES}"),
+    HOURS.seconds: _reading(f"{_FROM_HOURS} UNION ALL {_AFTER_HOURS}"),
+}
+"""By the seconds of the table's own."""
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,5 +108,5 @@ async def read(
     """Of samples taken from `since` on and before `until`, which are read where they are kept in this resolution: the
     highest of each gauge, the sum of each counter, in steps of so many seconds. None unless the database is one of
     these teams' and not deleted. One statement, for a request is little more than its round trip."""
-    statement, step = _STATEMENTS[resolution.seconds], timedelta(seconds=seconds)
-    return await fetch_one(Series, statement, database, team_ids, step, since, until)
+    statement = _IN_THEIR_STEPS.get(seconds) or _IN_LONGER_STEPS[resolution.seconds]
+    return await fetch_one(Series, statement, database, team_ids, timedelta(seconds=seconds), since, until)

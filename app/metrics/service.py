@@ -8,7 +8,7 @@ from app.core.errors import require_found
 from app.metrics import series
 from app.metrics.asking import Asked
 from app.metrics.names import MetricName
-from app.metrics.schemas import DatabaseMetrics, MetricSeries
+from app.metrics.schemas import DatabaseMetrics, MetricSeries, Point
 from app.metrics.series import Series
 
 _MISSED = 3.0
@@ -40,9 +40,8 @@ async def metrics_of(
 
 
 def _series(name: MetricName, found: Series) -> MetricSeries:
-    values: list[int | float | None] = getattr(found, name.value)
-    points = [(at, value) for at, value in zip(found.at, values, strict=True) if value is not None]
-    return MetricSeries(name=name, unit=name.unit, points=points)
+    known: zip[Point] = zip(found.at, getattr(found, name.value), strict=True)
+    return MetricSeries(name=name, unit=name.unit, points=[point for point in known if point[1] is not None])
 
 
 def _gaps(asked: Asked, found: Series, now: datetime, longest: timedelta) -> Iterator[tuple[datetime, datetime]]:
