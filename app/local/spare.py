@@ -17,8 +17,10 @@ from app.local.errors import StackError
 from app.local.processes import ChildProcess, Command
 from app.local.spare_process import Takeover
 
+_FIRST_LOOK_SECONDS = 30.0
+"""A stack that has just started has the processor to itself first: most stacks that end early need no spare."""
 _LOOK_SECONDS = 5.0
-"""A stack that has just started, or a process that starts again, has the processor to itself first."""
+"""A process that starts again has it to itself too."""
 
 
 class Spare:
@@ -38,14 +40,15 @@ class Spare:
         """None while there is none."""
         return None if self._process is None or self._process.returncode is not None else self._process.pid
 
-    async def keep(self, every: float = _LOOK_SECONDS) -> None:
-        """Never returns: looks every so many seconds, and starts one where there is none."""
+    async def keep(self, first: float = _FIRST_LOOK_SECONDS, every: float = _LOOK_SECONDS) -> None:
+        """Never returns: looks after so many seconds, and then every so many, and starts one where there is none."""
+        await asyncio.sleep(first)
         while True:
-            await asyncio.sleep(every)
             if self.pid is None:
                 # Without a spare a restart takes longer, and that is all.
                 with contextlib.suppress(StackError):
                     self._process = await ChildProcess.start(self._command)
+            await asyncio.sleep(every)
 
     async def start(self, command: Command) -> ChildProcess:
         """A process that runs this command, which is `python -m` one of ours: the spare, or a new one where there is

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tests.local.stack_process import FORKED
 from tests.support.stack import LiveStack, live_stack
 
 GRACE_SECONDS = 3
@@ -14,5 +15,5 @@ GRACE_SECONDS = 3
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveStack]:
     """A stack whose deleted databases are destroyed after `GRACE_SECONDS`."""
     home = tmp_path_factory.mktemp("e2e") / "home"
-    async with live_stack(home, DELETION_GRACE_SECONDS=str(GRACE_SECONDS)) as running:
+    async with live_stack(home, FORKED, DELETION_GRACE_SECONDS=str(GRACE_SECONDS)) as running:
         yield running

@@ -9,6 +9,7 @@ from tests.e2e.audit import settled
 from tests.e2e.chaos import ENGINES
 from tests.e2e.hosts import login
 from tests.e2e.patient_client import client_of
+from tests.local.stack_process import FORKED
 from tests.support.stack import LiveStack, live_stack
 from tests.support.waiting import until
 
@@ -24,7 +25,7 @@ async def _ready(stack: LiveStack) -> Counter[tuple[str, str]]:
 async def test_every_region_has_hosts_and_pools_of_its_own(tmp_path: Path) -> None:
     wanted = Counter({(engine.value, region): POOL_SIZE for engine in ENGINES for region in REGIONS})
     settings = {"REGIONS": ",".join(REGIONS), "POOL_SIZE": str(POOL_SIZE), "REFILL_INTERVAL_SECONDS": "1"}
-    async with live_stack(tmp_path / "home", **settings, DELETION_GRACE_SECONDS="0") as stack:
+    async with live_stack(tmp_path / "home", FORKED, **settings, DELETION_GRACE_SECONDS="0") as stack:
 
         async def full() -> bool:
             return await _ready(stack) == wanted

@@ -48,7 +48,7 @@ class EngineHost(ABC):
 
     @abstractmethod
     async def catalog(self) -> set[tuple[Any, ...]]:
-        """Everything on the server that a tenant could leave behind."""
+        """Everything on the server that a tenant of this installation could leave behind."""
 
     @abstractmethod
     async def sessions(self, account: str) -> int:

@@ -12,13 +12,31 @@ from tests.servers import RunningServer
 PROVISIONER = "conformance_provisioner"
 PASSWORD = "provisioner-password"
 
+# Without what belongs to another installation, which changes behind a test's back: a service that other tests share.
 _CATALOG = """
-SELECT 'role', rolname::text, rolcanlogin::text, shobj_description(oid, 'pg_authid') FROM pg_roles
-UNION ALL SELECT 'database', datname::text, datacl::text, shobj_description(oid, 'pg_database') FROM pg_database
+WITH others AS (
+    SELECT rolname::text AS name FROM pg_roles WHERE split_part(shobj_description(oid, 'pg_authid'), '@', 2) <> ''
+    UNION SELECT datname::text FROM pg_database WHERE split_part(shobj_description(oid, 'pg_database'), '@', 2) <> ''
+), roles AS (
+    SELECT * FROM pg_roles WHERE split_part(rolname::text, '_', 1) NOT IN (SELECT name FROM others)
+), databases AS (
+    SELECT * FROM pg_database WHERE split_part(datname::text, '_', 1) NOT IN (SELECT name FROM others)
+), known AS (
+    SELECT 0 AS oid UNION SELECT oid FROM roles UNION SELECT oid FROM databases
+), members AS (
+    SELECT * FROM pg_auth_members
+    WHERE roleid IN (SELECT oid FROM known) AND member IN (SELECT oid FROM known)
+)
+SELECT 'role', rolname::text, rolcanlogin::text, shobj_description(oid, 'pg_authid') FROM roles
+UNION ALL SELECT 'database', datname::text, datacl::text, shobj_description(oid, 'pg_database') FROM databases
 UNION ALL SELECT 'setting', setdatabase::text, setrole::text, setconfig::text FROM pg_db_role_setting
-UNION ALL SELECT 'member', roleid::text, member::text, grantor::text FROM pg_auth_members
+    WHERE setdatabase IN (SELECT oid FROM known) AND setrole IN (SELECT oid FROM known)
+UNION ALL SELECT 'member', roleid::text, member::text, grantor::text FROM members
 UNION ALL SELECT 'depends', classid::text, objid::text, refobjid::text FROM pg_shdepend
     WHERE dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+    AND (refclassid <> 'pg_authid'::regclass OR refobjid IN (SELECT oid FROM known))
+    AND (classid <> 'pg_database'::regclass OR objid IN (SELECT oid FROM known))
+    AND (classid <> 'pg_auth_members'::regclass OR objid IN (SELECT oid FROM members))
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 from app.engines.base import Access, EngineError, EngineLimits, FoundTenant, Login, LoginRefused, Tenant
 from tests.engines.accounts import accepted, logging_in_as, login_of, next_login, rotated, session_as, user_of
 from tests.engines.harness import EngineHost, RefusedError, new_tenant, refusal, session_of, tenants
-from tests.support.waiting import until
+from tests.support.waiting import ended, until
 
 TOO_MANY = {"53300", "1226"}
 
@@ -323,9 +323,8 @@ async def _rotate_under_load(host: EngineHost, rotations: int) -> None:
             await until(partial(_all_moved_on, clients, [client.logins for client in clients], running))
             await host.adapter.retire_credential(present, new, old, end_sessions=False)
             present = logging_in_as(tenant, new)
-        for task in running:
-            assert task.cancel(), task
-        await asyncio.gather(*running, return_exceptions=True)
+        assert not any(task.done() for task in running), running
+        await ended(*running)
         assert [await accepted(host, tenant, login) for login in told[-2:]] == [False, True]
         await host.adapter.revoke(present)
         await host.adapter.restore(present)

@@ -7,7 +7,7 @@ import pytest
 
 from app.engines.base import EngineError, EngineLimits, HostUnavailable, Tenant
 from tests.engines.harness import EngineHost, RefusedError, kind_of, session_of, tenants
-from tests.support.waiting import until
+from tests.support.waiting import ended, until
 
 TABLES = ("CREATE TABLE kept (n INT PRIMARY KEY, t VARCHAR(100))", "INSERT INTO kept VALUES (1, 'a')")
 HELD: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -83,9 +83,7 @@ async def test_who_comes_back_to_hold_again_is_no_better_off(host: EngineHost) -
         await until(lambda: _is_held(host, tenant))
         await host.adapter.set_limits(tenant, EngineLimits(connections=3))
         await host.adapter.revoke(tenant)
-        for holder in holders:
-            holder.cancel()
-        await asyncio.gather(*holders, return_exceptions=True)
+        await ended(*holders)
 
 
 async def _is_held(host: EngineHost, tenant: Tenant) -> bool:

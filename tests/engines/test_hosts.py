@@ -176,6 +176,24 @@ async def test_mariadb_bounds_what_lies_outside_a_tenants_database(host: EngineH
         await as_root(host, "SET GLOBAL enforce_storage_engine = InnoDB")
 
 
+async def test_a_catalog_shows_nothing_of_another_installation(host: EngineHost) -> None:
+    """Else what a service does on a shared server would be blamed on a test."""
+    before, tenant, own = await host.catalog(), new_tenant(), new_tenant()
+    other = open_adapter(host.adapter.engine, host.administrator, "f" * 32)
+    try:
+        await other.create(tenant, LIMITS)
+        assert await host.catalog() == before
+        await host.adapter.create(own, LIMITS)
+        await other.revoke(tenant)
+        assert {row[1] for row in await host.catalog() - before if row[0] in ("role", "account", "database")} == {
+            own.name
+        }
+    finally:
+        await host.adapter.destroy(own)
+        await other.destroy(tenant)
+        await other.close()
+
+
 async def test_a_superuser_administers_postgres_too(postgres_server: RunningServer) -> None:
     host = PostgresHost(postgres_server, superuser=True)
     await host.prepare()

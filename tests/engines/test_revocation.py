@@ -6,7 +6,7 @@ import pytest
 
 from app.engines.base import EngineLimits, LoginRefused, Tenant
 from tests.engines.harness import EngineHost, RefusedError, as_root, session_of, tenants
-from tests.support.waiting import LIMIT_SECONDS, until
+from tests.support.waiting import LIMIT_SECONDS, ended, until
 
 MANY = EngineLimits(connections=20)
 
@@ -49,9 +49,8 @@ async def test_open_sessions_die_and_nobody_comes_back(host: EngineHost) -> None
         await host.adapter.revoke(tenant)
         revoked.set()
         await until(lambda: all(client.refused_afterwards > 3 for client in clients) or any(t.done() for t in running))
-        for task in running:
-            assert task.cancel(), task
-        await asyncio.gather(*running, return_exceptions=True)
+        assert not any(task.done() for task in running), running
+        await ended(*running)
         assert [client.written_afterwards for client in clients] == [0] * len(clients)
         with pytest.raises(ConnectionError):
             await held.run("COMMIT")

@@ -16,19 +16,19 @@ from app.local import stack_file
 from app.local import stale_processes as leftovers
 from app.local.ports import free_port
 from app.local.stack_file import StackFile
+from tests.support.fork_server import StartRequest
+from tests.support.forks import ForkedProcess, fork_server
 from tests.support.supervision import die_with
 from tests.support.waiting import until
 
 _ROOT = Path(__file__).parents[2]
-_WITHOUT_MYSQL = """
-import os, sys
-from app.core.settings import Settings
-from app.local.mysql_source import MysqlSource
-from app.local.stack import run
-sys.exit(run(Settings.load(os.environ), mysql=MysqlSource(folders=(), may_install=False)))
-"""
-WITHOUT_MYSQL = ("-c", _WITHOUT_MYSQL)
-"""In place of `-m app.local`: no MySQL server is found on this machine, and none may be installed."""
+_MODULE = "tests.support.forked_stack"
+COMMAND = ("-m", "app.local")
+"""As an operator's `make up` runs it."""
+FORKED = ("-m", _MODULE)
+"""The same with less to import: see there."""
+WITHOUT_MYSQL = ("-m", _MODULE, "--without-mysql")
+"""No MySQL server is found on this machine, and none may be installed."""
 
 
 class StackProcess:
@@ -36,10 +36,10 @@ class StackProcess:
     given. `program` runs in `folder`, by this interpreter unless it begins with a path."""
 
     def __init__(
-        self, home: Path, program: tuple[str, ...] = ("-m", "app.local"), *, folder: str = str(_ROOT), **settings: str
+        self, home: Path, program: tuple[str, ...] = COMMAND, *, folder: str = str(_ROOT), **settings: str
     ) -> None:
         self.home = home
-        self._argv = program if program[0].startswith("/") else (sys.executable, *program)
+        self._program = program
         self._folder = folder
         # Its own, where several run on the same home.
         self._output = home.parent / f"{home.name}-{uuid4()}.output"
@@ -47,7 +47,7 @@ class StackProcess:
         ours = {"HOME": str(home), "POOL_SIZE": "0", "FINAL_BACKUPS": "false"} | ports | settings
         environ = {name: value for name, value in os.environ.items() if not name.startswith("HEADWATER_")}
         self._environ = environ | {f"HEADWATER_{name}": value for name, value in ours.items()}
-        self._process: Process | None = None
+        self._process: Process | ForkedProcess | None = None
 
     @property
     def output(self) -> str:
@@ -98,8 +98,13 @@ class StackProcess:
 
     async def _spawn(self) -> None:
         with self._output.open("wb") as output:
+            if self._program[:2] == FORKED:
+                request = StartRequest(self._program[1:], self._environ, str(self._output))
+                self._process = fork_server().start(request)
+                return
+            argv = self._program if self._program[0].startswith("/") else (sys.executable, *self._program)
             self._process = await asyncio.create_subprocess_exec(
-                *self._argv,
+                *argv,
                 stdout=output,
                 stderr=output,
                 env=self._environ,

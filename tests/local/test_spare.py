@@ -17,7 +17,7 @@ from tests.support.waiting import until
 
 @asynccontextmanager
 async def keeping(spare: Spare) -> AsyncIterator[None]:
-    task = asyncio.create_task(spare.keep(every=0.01))
+    task = asyncio.create_task(spare.keep(first=0, every=0.01))
     try:
         yield
     finally:

@@ -30,7 +30,7 @@ from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.metrics import scrape
-from tests.support.waiting import until
+from tests.support.waiting import ended, until
 
 ADMITTED = 60
 START = datetime(2026, 11, 3, tzinfo=UTC)
@@ -80,9 +80,7 @@ async def _watched(on_bench: Bench) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await ended(task)
 
 
 @asynccontextmanager
@@ -103,9 +101,7 @@ async def _grabbed(*greedy: dict[str, Any]) -> AsyncIterator[list[Session]]:
         try:
             yield taken
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await ended(*tasks)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from app.upkeep.reconcile.logins import try_logins
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer
+from tests.support.waiting import ended
 
 START = datetime(2026, 11, 3, tzinfo=UTC)
 ENGINES = pytest.mark.parametrize("engine", ["postgres", "mysql"])
@@ -41,8 +42,7 @@ async def again_and_again(deed: Callable[[], Awaitable[None]]) -> AsyncIterator[
     try:
         yield
     finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+        await ended(working)
 
 
 async def _metered(on_bench: Bench, made: dict[str, Any], minutes: int) -> float:

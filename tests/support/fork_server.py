@@ -13,6 +13,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NoReturn
 
 import msgspec
@@ -41,7 +43,7 @@ class CodeRequest(msgspec.Struct, frozen=True, tag=True):
 
 
 def main() -> None:
-    _end_with(os.getppid())
+    end_with(os.getppid())
     requests = socket.socket(fileno=int(sys.argv[1]))
     known = set(os.environ)
     gc.disable()
@@ -50,6 +52,12 @@ def main() -> None:
     # Not looked at by the collector in any of those that are forked, which would make a copy of each page.
     gc.freeze()
     settings_of_libraries = {name: value for name, value in os.environ.items() if name not in known}
+    serve(requests, settings_of_libraries)
+
+
+def serve(requests: socket.socket, settings_of_libraries: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Answers requests until the other side closes the socket. The settings are added to the environment of each
+    process."""
     while message := requests.recv(MOST_BYTES):
         request = msgspec.json.decode(message, type=StartRequest | CodeRequest)
         if isinstance(request, CodeRequest):
@@ -61,16 +69,16 @@ def main() -> None:
         requests.send(msgspec.json.encode(answer))
 
 
-def _become(request: StartRequest, settings_of_libraries: dict[str, str]) -> NoReturn:
+def _become(request: StartRequest, settings_of_libraries: Mapping[str, str]) -> NoReturn:
     """What the command line `python -m` would have become."""
     try:
         os.setsid()
-        _end_with(os.getppid())
+        end_with(os.getppid())
         log = os.open(request.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         for number, source in enumerate((os.open(os.devnull, os.O_RDONLY), log, log)):
             os.dup2(source, number)
         os.environ.clear()
-        os.environ.update(settings_of_libraries | request.environ)
+        os.environ.update({**settings_of_libraries, **request.environ})
         time.tzset()
         sys.argv = list(request.argv)
         runpy.run_module(request.argv[0], run_name="__main__", alter_sys=True)
@@ -78,7 +86,7 @@ def _become(request: StartRequest, settings_of_libraries: dict[str, str]) -> NoR
         os._exit(1)
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """The kernel kills this process when its parent ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it ended before the kernel knew

@@ -17,33 +17,27 @@ import msgspec
 from app.local.processes import ChildProcess, Command
 from app.local.python_services import ApiService, WorkerService
 from app.local.services import server_environ
-from tests.support.fork_server import MOST_BYTES, CodeRequest, StartRequest
+from tests.support.fork_server import MOST_BYTES, CodeRequest, StartRequest, end_with, serve
 
 
 class ForkedApi(ApiService):
     """Forked from a process that has imported it."""
 
     async def launch(self, command: Command) -> ChildProcess:
-        return _fork(command)
+        return fork_server().launch(command)
 
 
 class ForkedWorker(WorkerService):
     """Forked from a process that has imported it."""
 
     async def launch(self, command: Command) -> ChildProcess:
-        return _fork(command)
-
-
-def _fork(command: Command) -> ChildProcess:
-    module = command.argv[command.argv.index("-m") + 1 :]
-    command.log.parent.mkdir(parents=True, exist_ok=True)
-    return ChildProcess(command, _fork_server().start(StartRequest(module, dict(command.environ), str(command.log))))
+        return fork_server().launch(command)
 
 
 class ForkedProcess:
     """A process that the fork server has started, as `asyncio.subprocess.Process` shows one."""
 
-    def __init__(self, server: "_ForkServer", pid: int) -> None:
+    def __init__(self, server: "ForkServer", pid: int) -> None:
         self.pid = pid
         self._server = server
         self._code: int | None = None
@@ -66,18 +60,42 @@ class ForkedProcess:
         os.kill(self.pid, signal)
 
 
-class _ForkServer:
-    """The connection to it. It is started with the first process."""
+class ForkServer:
+    """The connection to one."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: socket.socket, pid: int) -> None:
+        # As a number: nobody closes it by chance.
+        self._connection = connection.detach()
+        self._pid = pid
+
+    @classmethod
+    def started(cls) -> "ForkServer":
+        """One that has imported the API and the workers."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             theirs.set_inheritable(True)
             argv = (sys.executable, "-P", "-m", "tests.support.fork_server", str(theirs.fileno()))
             # In a session of its own: it gets no Ctrl-C, and ends when the connection does.
-            self._pid = os.posix_spawn(sys.executable, argv, server_environ(), setsid=True)
-        # As a number: nobody closes it by chance.
-        self._connection = ours.detach()
+            return cls(ours, os.posix_spawn(sys.executable, argv, server_environ(), setsid=True))
+
+    @classmethod
+    def forked(cls) -> "ForkServer":
+        """One that has imported what this process has, which has nothing but its main thread."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        parent = os.getpid()
+        if (pid := os.fork()) == 0:
+            end_with(parent)
+            ours.close()
+            serve(theirs)
+            os._exit(0)
+        theirs.close()
+        return cls(ours, pid)
+
+    def launch(self, command: Command) -> ChildProcess:
+        """Starts one of the service's own processes, which `command` names by `-m`."""
+        module = command.argv[command.argv.index("-m") + 1 :]
+        command.log.parent.mkdir(parents=True, exist_ok=True)
+        return ChildProcess(command, self.start(StartRequest(module, dict(command.environ), str(command.log))))
 
     def start(self, request: StartRequest) -> ForkedProcess:
         return ForkedProcess(self, self.ask(request))
@@ -92,15 +110,16 @@ class _ForkServer:
 
 
 @cache
-def _fork_server() -> _ForkServer:
-    return _ForkServer()
+def fork_server() -> ForkServer:
+    """This process's own, which is started when it is first asked for."""
+    return ForkServer.started()
 
 
 def close_fork_server() -> None:
     """Ends it, if there is one, with all that it has forked."""
-    if _fork_server.cache_info().currsize:
-        _fork_server().close()
-        _fork_server.cache_clear()
+    if fork_server.cache_info().currsize:
+        fork_server().close()
+        fork_server.cache_clear()
 
 
 async def _readable(file: int) -> None:

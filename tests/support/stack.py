@@ -14,7 +14,7 @@ from temporalio.client import Client
 from app.core.temporal import connect
 from app.local.stack_file import StackFile
 from tests import servers
-from tests.local.stack_process import StackProcess
+from tests.local.stack_process import COMMAND, StackProcess
 from tests.support.waiting import until
 
 PARTS = ("worker", "api", "temporal", "control-postgres", "postgres-us-east-1", "mysql-us-east-1")
@@ -61,11 +61,11 @@ class LiveStack:
 
 
 @asynccontextmanager
-async def live_stack(home: Path, **settings: str) -> AsyncIterator[LiveStack]:
+async def live_stack(home: Path, program: tuple[str, ...] = COMMAND, /, **settings: str) -> AsyncIterator[LiveStack]:
     """`settings` are environment variables without their prefix; without them there is no warm pool. Skips the test
     without a MySQL server."""
     servers.machine_mysqld()
-    process = StackProcess(home, program=("-m", "app.local"), **{"POOL_SIZE": "0", **settings})
+    process = StackProcess(home, program, **{"POOL_SIZE": "0", **settings})
     try:
         await process.start()
         yield LiveStack(process)

@@ -33,6 +33,16 @@ async def until(look: Callable[[], Seen | Awaitable[Seen]], *, timeout: float = 
         await asyncio.sleep(min(max(_SHORTEST_PAUSE, waited * _PAUSE_SHARE), _LONGEST_PAUSE))
 
 
+async def ended(*tasks: asyncio.Task[None]) -> None:
+    """Cancels tasks that go on for ever, until they have ended. Once may not be enough: on Python 3.11 a driver that is
+    connecting may lose the cancellation, and its loop goes on."""
+    while running := [task for task in tasks if not task.done()]:
+        for task in running:
+            task.cancel()
+        await asyncio.wait(running, timeout=1)
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def is_running(pid: int) -> bool:
     """Whether the process still does anything: a zombie waits only for its parent to notice."""
     try:
