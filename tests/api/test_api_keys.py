@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
 from app.auth.keys import KeyControls, create_key
 from app.auth.scopes import Scope
 from app.auth.users import create_user
@@ -15,6 +13,7 @@ from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller
 from tests.support.in_process import LoneApi
+from tests.support.together import together
 
 MANAGING = ("keys:read", "keys:write")
 
@@ -116,7 +115,7 @@ EXCEEDING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(EXCEEDING)))
+@together("number", range(len(EXCEEDING)))
 async def test_nobody_gives_more_than_they_have(shared: LoneApi, number: int) -> None:
     field, more = EXCEEDING[number]
     controls = KeyControls(
@@ -237,7 +236,7 @@ def _least(**fields: Any) -> dict[str, Any]:
     return {"name": "a", "permissions": ["databases:read"], **fields}
 
 
-@pytest.mark.parametrize(
+@together(
     ("field", "fields"),
     [
         ("permissions", {"permissions": []}),

@@ -9,6 +9,7 @@ from app.core.clock import utc_now
 from app.store.session import fetch
 from tests.support.answers import body_of, error_of
 from tests.support.in_process import LoneApi
+from tests.support.together import together
 
 NOWHERE = "/databases/8a3f7c1e-52d4-4b0e-9a67-1c2d3e4f5a6b"
 ENDPOINTS = [
@@ -25,14 +26,14 @@ READS = [endpoint for endpoint in ENDPOINTS if endpoint[0] == "GET" and endpoint
 WRITES = [endpoint for endpoint in ENDPOINTS if endpoint[0] != "GET"]
 
 
-@pytest.mark.parametrize(("method", "path"), ENDPOINTS)
+@together(("method", "path"), ENDPOINTS)
 async def test_no_header(shared: LoneApi, method: str, path: str) -> None:
     answer = await shared.http.request(method, f"/api/v1{path}")
     error_of(answer, 401, "unauthorized")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("header", ["", " ", "Bearer", "Bearer ", "Basic %s", "%s", "Bearer %s %s", "Token %s"])
+@together("header", ["", " ", "Bearer", "Bearer ", "Basic %s", "%s", "Bearer %s %s", "Token %s"])
 async def test_a_malformed_header(shared: LoneApi, header: str) -> None:
     caller = await shared.caller()
     value = header.replace("%s", caller.api_key)
@@ -57,7 +58,7 @@ async def test_an_unknown_key(shared: LoneApi, key: str | bytes) -> None:
     error_of(await shared.http.get("/api/v1/me", headers={b"Authorization": value}), 403, "invalid_api_key")
 
 
-@pytest.mark.parametrize(("method", "path"), ENDPOINTS)
+@together(("method", "path"), ENDPOINTS)
 async def test_a_revoked_key(shared: LoneApi, method: str, path: str) -> None:
     caller = await shared.caller()
     body_of(await caller.get("/me"))

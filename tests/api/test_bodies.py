@@ -8,6 +8,7 @@ from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.routes import describe
+from tests.support.together import together
 
 CREATE = [
     ({"name": None}, "name"),
@@ -55,7 +56,7 @@ CREATE = [
 ]
 
 
-@pytest.mark.parametrize(("body", "field"), CREATE, ids=[str(body)[:50] for body, _ in CREATE])
+@together(("body", "field"), CREATE, ids=[str(body)[:50] for body, _ in CREATE])
 async def test_a_create_that_cannot_be(asking: Caller, body: Any, field: str) -> None:
     before = await fetch("SELECT id FROM databases")
     assert field_of(await asking.post("/databases", body)) == field
@@ -66,7 +67,7 @@ async def test_a_create_without_a_name(asking: Caller) -> None:
     assert field_of(await asking.post("/databases", {}), "missing_required_field") == "name"
 
 
-@pytest.mark.parametrize("name", ["a", "0", "a-", "a--b", "9-lives", "a" * 63])
+@together("name", ["a", "0", "a-", "a--b", "9-lives", "a" * 63])
 async def test_names_that_fit_the_pattern(asking: Caller, name: str) -> None:
     assert data_of(await asking.create(name), 202)["name"] == name
 
@@ -78,7 +79,7 @@ async def test_bodies_are_json_whatever_their_type_says(asking: Caller, kind: st
     assert data_of(answer, 202)["name"] == "a"
 
 
-@pytest.mark.parametrize(
+@together(
     ("path", "body", "field", "code"),
     [
         ("", {}, "name", "missing_required_field"),

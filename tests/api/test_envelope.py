@@ -11,6 +11,7 @@ from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
+from tests.support.together import together
 
 MIB = 1024 * 1024
 
@@ -33,12 +34,12 @@ async def test_no_cache_keeps_an_answer(lone: LoneApi) -> None:
         assert (await caller.get(path)).headers["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("path", ["/", "/api", "/api/v1", "/api/v2/databases", "/api/v1/nothing", "/api/v1/databases/"])
+@together("path", ["/", "/api", "/api/v1", "/api/v2/databases", "/api/v1/nothing", "/api/v1/databases/"])
 async def test_an_unknown_path(lone: LoneApi, path: str) -> None:
     error_of(await lone.http.get(path + "/x/y/z"), 404, "not_found")
 
 
-@pytest.mark.parametrize(
+@together(
     ("method", "path", "allowed"),
     [
         ("PUT", "/api/v1/databases", {"GET", "POST"}),
@@ -54,7 +55,7 @@ async def test_a_method_that_is_not_allowed(lone: LoneApi, method: str, path: st
     assert answer.headers["Allow"] == ", ".join(sorted({*allowed, "OPTIONS"}))
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"name=x", b'{"name": "\xff"}', b"\x00", b'{"name": "a",}', b"NaN"])
+@together("body", [b"", b"{", b"name=x", b'{"name": "\xff"}', b"\x00", b'{"name": "a",}', b"NaN"])
 async def test_what_is_not_json(lone: LoneApi, body: bytes) -> None:
     caller = await lone.caller()
     error_of(await caller.request("POST", "/databases", key="k", content=body), 400, "malformed_json")

@@ -13,6 +13,7 @@ from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
+from tests.support.together import together
 
 Query = list[tuple[str, str]]
 
@@ -58,7 +59,7 @@ async def expected(caller: Caller, where: str) -> list[str]:
     return [str(row["uuid"]) for row in rows]
 
 
-@pytest.mark.parametrize(
+@together(
     ("query", "where"),
     [
         ([("status", "paused")], "status = 'paused'"),
@@ -90,7 +91,7 @@ async def test_what_matches_in_the_order_of_lists(owner: Caller, query: Query, w
     assert await listed(owner, query, limit=7) == await expected(owner, where)
 
 
-@pytest.mark.parametrize(
+@together(
     ("query", "field", "says"),
     [
         ([("status", "gone")], "status", "provisioning, active, paused"),

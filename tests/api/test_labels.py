@@ -3,8 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from app.databases.labels import MOST_LABELS
 from app.store.session import fetch
 from tests.api.test_protection import made
@@ -14,6 +12,7 @@ from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.lone_pool import LonePool
 from tests.support.moves import events_of
+from tests.support.together import together
 
 LABELS = {"env": "production", "owner": "team a: b"}
 
@@ -71,7 +70,7 @@ async def test_a_change_names_what_it_changes(lone: LoneApi) -> None:
     assert await indexed(uuid) == []
 
 
-@pytest.mark.parametrize(
+@together(
     ("labels", "field"),
     [
         ({"Env": "x"}, "labels.Env"),

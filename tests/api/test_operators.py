@@ -21,6 +21,7 @@ from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.in_process import LoneApi
 from tests.support.routes import api_handlers
+from tests.support.together import together
 
 OPERATIONS = sorted(
     (str(method), path.removeprefix("/api/v1"))
@@ -35,7 +36,7 @@ async def operator(shared: LoneApi) -> Caller:
     return await shared.caller(scopes=OPERATOR_TOO)
 
 
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+@together(("method", "path"), OPERATIONS)
 async def test_for_operators_alone(shared: LoneApi, asking: Caller, method: str, path: str) -> None:
     """A person who is none, or no more; an operator's keys without the scope, and for less than everything."""
     path = path.format(uuid=uuid4(), id=1)
@@ -146,7 +147,7 @@ async def test_a_host_from_its_registration_to_its_end(
         assert str(wish["admin_password"]) not in str([row["changes"] for row in rows])
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "field"),
     [
         ({"db_type": "oracle"}, "db_type"),

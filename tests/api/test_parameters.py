@@ -10,6 +10,7 @@ from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.in_process import LoneApi
 from tests.support.people import Person
 from tests.support.routes import describe
+from tests.support.together import together
 
 OPERATIONS = [
     (method.upper(), path.removeprefix("/api/v1")) for path, item in describe()["paths"].items() for method in item
@@ -22,8 +23,8 @@ async def operator(shared: LoneApi) -> Caller:
     return await shared.caller(scopes=OPERATOR_TOO)
 
 
-@pytest.mark.parametrize("timeout", ["0", "121", "-1", "1.5", "abc", "", " ", "1_0", "true", "9" * 30])
-@pytest.mark.parametrize("wait", ["true", "false"])
+@together("timeout", ["0", "121", "-1", "1.5", "abc", "", " ", "1_0", "true", "9" * 30])
+@together("wait", ["true", "false"])
 async def test_a_timeout_that_cannot_be(asking: Caller, timeout: str, wait: str) -> None:
     answer = await asking.post("/databases", {"name": "a"}, params={"wait": wait, "timeout": timeout})
     assert field_of(answer) == "timeout"
@@ -39,7 +40,7 @@ async def test_a_wait_that_cannot_be(asking: Caller, wait: str) -> None:
     assert field_of(await asking.post("/databases", {"name": "a"}, params={"wait": wait})) == "wait"
 
 
-@pytest.mark.parametrize("limit", ["0", "101", "-1", "1.5", "x", ""])
+@together("limit", ["0", "101", "-1", "1.5", "x", ""])
 async def test_a_limit_that_cannot_be(asking: Caller, limit: str) -> None:
     assert field_of(await asking.get("/databases", params={"limit": limit})) == "limit"
 
@@ -49,13 +50,13 @@ async def test_the_bounds_of_limit(asking: Caller, limit: str) -> None:
     body_of(await asking.get("/databases", params={"limit": limit}))
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "1", "{%s}", "urn:uuid:%s", "%s0"])
+@together("cursor", ["", "x", "1", "{%s}", "urn:uuid:%s", "%s0"])
 async def test_a_cursor_that_is_no_uuid(asking: Caller, cursor: str) -> None:
     malformed = cursor.replace("%s", str(uuid4()))
     assert field_of(await asking.get("/databases", params={"starting_after": malformed})) == "starting_after"
 
 
-@pytest.mark.parametrize("uuid", ["x", "1", "00000000000000000000000000000000", "%00", "%F0%9F%98%80"])
+@together("uuid", ["x", "1", "00000000000000000000000000000000", "%00", "%F0%9F%98%80"])
 async def test_a_malformed_identifier_names_nothing(asking: Caller, uuid: str) -> None:
     error_of(await asking.get(f"/databases/{uuid}"), 404, "not_found")
     error_of(await asking.patch(f"/databases/{uuid}", {"name": "a"}), 404, "not_found")
@@ -63,7 +64,7 @@ async def test_a_malformed_identifier_names_nothing(asking: Caller, uuid: str) -
     error_of(await asking.delete(f"/databases/{uuid}"), 404, "not_found")
 
 
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+@together(("method", "path"), OPERATIONS)
 async def test_a_parameter_that_the_operation_does_not_have(
     operator: Caller, signed_in: Person, method: str, path: str
 ) -> None:

@@ -19,6 +19,7 @@ from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.lone_pool import LonePool
 from tests.support.moves import events_of, make_active
+from tests.support.together import together
 from workers.expiries import end_expired
 
 GRACE = timedelta(hours=24)
@@ -109,7 +110,7 @@ MOMENTS = [
 
 
 # The processes that run the tests have to find them under the same names, whatever the time is.
-@pytest.mark.parametrize("moment", MOMENTS, ids=map(str, range(len(MOMENTS))))
+@together("moment", MOMENTS, ids=map(str, range(len(MOMENTS))))
 async def test_a_moment_that_cannot_be(shared: LoneApi, asking: Caller, moment: Any) -> None:
     for asked in (
         await asking.create(expires_at=moment),

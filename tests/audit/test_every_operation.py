@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import httpx
 import msgspec
-import pytest
 
 from app.engines.dumping import DumpFormat
 from app.store.session import execute, fetch
@@ -22,6 +21,7 @@ from tests.support.people import Person, follow, link_for, sign_in
 from tests.support.routes import describe
 from tests.support.service import RunningService
 from tests.support.store import store
+from tests.support.together import together
 
 DESCRIPTION = Description(describe())
 CHANGING = {
@@ -48,7 +48,7 @@ async def left_by(answer: httpx.Response) -> list[tuple[str, str]]:
     return [tuple(row) for row in rows]
 
 
-@pytest.mark.parametrize("found", KNOWN.values(), ids=KNOWN)
+@together("found", KNOWN.values(), ids=KNOWN)
 async def test_what_is_refused_leaves_one(asking: Caller, shared: LoneApi, found: Described) -> None:
     action = found.operation["x-audit-action"]
     narrow = await shared.caller(scopes=("webhooks:read",))

@@ -13,6 +13,7 @@ from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.store import execute_at
+from tests.support.together import together
 
 
 async def listed(caller: Caller, **params: Any) -> list[dict[str, Any]]:
@@ -89,7 +90,7 @@ async def test_filters(lone: LoneApi) -> None:
         assert await listed(caller, **params) == expected, params
 
 
-@pytest.mark.parametrize(
+@together(
     ("query", "field", "told"),
     [
         ("actor=nobody", "actor", "user:ID, key:ID, operator or service"),

@@ -13,6 +13,7 @@ from app.auth.scopes import Scope, grants
 from app.auth.users import NewUser, create_user, set_team
 from app.core.errors import InvalidField, NotFound
 from app.store.session import fetch
+from tests.support.together import together
 
 
 async def new_user(**options: Any) -> NewUser:
@@ -133,7 +134,7 @@ async def test_the_tier_of_a_team(own_store: None) -> None:
         await set_team(10**9, tier="pro")
 
 
-@pytest.mark.parametrize("required", Scope)
+@together("required", Scope)
 def test_what_a_scope_grants(required: Scope) -> None:
     granting = {held for held in [*Scope, "webhooks:*"] if grants([held], required)}
     expected = {required.value}

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
-import pytest
 import pytest_asyncio
 
 from app.auth.roles import Role, allows, roles_that_may
@@ -18,6 +17,7 @@ from tests.support.client import Caller
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.routes import api_handlers
+from tests.support.together import together
 
 MEMBERS = (Role.MEMBER, Role.ADMIN, Role.OWNER)
 ADMINS = (Role.ADMIN, Role.OWNER)
@@ -69,7 +69,7 @@ def test_roles_follow_from_scopes() -> None:
     assert roles_that_may([Scope.DATABASES_WRITE], Role.ADMIN) == set(ADMINS)
 
 
-@pytest.mark.parametrize(("method", "path", "name", "declared"), OPERATIONS, ids=[one[2] for one in OPERATIONS])
+@together(("method", "path", "name", "declared"), OPERATIONS, ids=[one[2] for one in OPERATIONS])
 async def test_a_viewer_changes_nothing(viewer: Caller, method: str, path: str, name: str, declared: Operation) -> None:
     path = path.format(
         uuid=uuid4(), id=viewer.team_id, delivery_id=1, name="one", user_id=1, invitation_id=1, version=1
@@ -85,7 +85,7 @@ async def test_a_viewer_changes_nothing(viewer: Caller, method: str, path: str, 
         assert details["required"][-1] == "owner"
 
 
-@pytest.mark.parametrize(("method", "path", "name", "declared"), OPERATIONS, ids=[one[2] for one in OPERATIONS])
+@together(("method", "path", "name", "declared"), OPERATIONS, ids=[one[2] for one in OPERATIONS])
 def test_members_do_all_but_destroy(method: str, path: str, name: str, declared: Operation) -> None:
     may = roles_that_may(declared.scopes, declared.role)
     if name in OF_ADMINS:

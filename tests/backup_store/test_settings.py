@@ -8,6 +8,7 @@ import pytest
 from app.backup_store.location import Bucket, Folder, client, location
 from app.core.settings import InvalidSettings, Settings
 from tests.support.backups import folder_store
+from tests.support.together import together
 
 
 def test_the_default_is_a_folder_of_the_installation() -> None:
@@ -27,7 +28,7 @@ def test_places(text: str, place: Folder | Bucket) -> None:
     assert location(Settings(backup_store=text)) == place
 
 
-@pytest.mark.parametrize(
+@together(
     "text",
     [
         "/srv/backups",

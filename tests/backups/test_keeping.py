@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 
 import httpx
 import msgspec
-import pytest
 
 from app.backups import policies, records
 from app.backups.admission import BackupLimits, WaitingBackup, admit_waiting, choose
@@ -29,6 +28,7 @@ from tests.support.answers import data_of, error_of
 from tests.support.backups import backed_up, files_of, folder_store
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
+from tests.support.together import together
 from workers.backups import take_due_backups
 
 
@@ -157,7 +157,7 @@ async def test_a_policy_is_changed_and_goes_back_to_the_plans(lone: LoneApi) -> 
     assert (back["enabled"], back["every_hours"], back["keep_days"]) == (True, plan.every_hours, 30)
 
 
-@pytest.mark.parametrize(
+@together(
     ("field", "value"),
     [("every_hours", 0), ("every_hours", 721), ("keep_days", 0), ("keep_last", 0), ("test_every_days", 366)],
 )

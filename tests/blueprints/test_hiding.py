@@ -2,15 +2,14 @@
 
 import tracemalloc
 
-import pytest
-
 from app.blueprints.hiding import hide
+from tests.support.together import together
 
 LONG = "Correct-Horse-Battery-Staple-" + "0123456789abcdef" * 8
 QUOTED = "pa'ss\\wo'rd-71d0c5e1"
 
 
-@pytest.mark.parametrize(
+@together(
     ("message", "value", "shown"),
     [
         ("bad value: 'hunter2'", "hunter2", "bad value: '***'"),

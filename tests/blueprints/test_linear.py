@@ -14,6 +14,7 @@ from app.blueprints.validation import validate
 from app.contracts.base import Engine
 from app.dialects.analysis import MAX_STATEMENTS
 from app.dialects.postgres.parser import on_deep_stack
+from tests.support.together import together
 
 STATEMENTS = 40
 MOST_OF_DOUBLE = 2.1
@@ -66,13 +67,13 @@ def check_linear(run: Callable[[int], object], count: int = STATEMENTS) -> None:
     assert twice < MOST_OF_DOUBLE * once, (once, twice)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@together("unit", UNITS)
 def test_validation(unit: str) -> None:
     check_linear(lambda count: validate(script(UNITS[unit], count), DEFINITIONS))
 
 
-@pytest.mark.parametrize("engine", Engine)
-@pytest.mark.parametrize("unit", ["plain", "values", "tables", "literals"])
+@together("engine", Engine)
+@together("unit", ["plain", "values", "tables", "literals"])
 def test_preparation(unit: str, engine: Engine) -> None:
     check_linear(lambda count: prepare(script(UNITS[unit], count), engine, DEFINITIONS, {}), 80)
 

@@ -5,6 +5,7 @@ import pytest
 from app.blueprints.reading import read
 from app.blueprints.validation import validate
 from app.contracts.base import Engine
+from tests.support.together import together
 
 POSTGRES = {
     "controls the transaction": [
@@ -168,7 +169,7 @@ CASES = [(Engine.POSTGRES, reason, script) for reason, scripts in POSTGRES.items
 CASES += [(Engine.MYSQL, reason, script) for reason, scripts in MYSQL.items() for script in scripts]
 
 
-@pytest.mark.parametrize(("dialect", "reason", "script"), CASES)
+@together(("dialect", "reason", "script"), CASES)
 def test_what_no_blueprint_may_hold(dialect: Engine, reason: str, script: str) -> None:
     analysis = read(f"SELECT 1;\n{script}", dialect, {}).analysis
 
@@ -176,7 +177,7 @@ def test_what_no_blueprint_may_hold(dialect: Engine, reason: str, script: str) -
     assert all(fault.offset >= len("SELECT 1;\n") for fault in analysis.faults)
 
 
-@pytest.mark.parametrize(("dialect", "reason", "script"), CASES)
+@together(("dialect", "reason", "script"), CASES)
 def test_case_blanks_and_comments_make_no_difference(dialect: Engine, reason: str, script: str) -> None:
     if "stdin" in script.lower() or "/*!" in script or script.startswith(("\\", "source", "system")):
         pytest.skip("not SQL by itself")
@@ -186,7 +187,7 @@ def test_case_blanks_and_comments_make_no_difference(dialect: Engine, reason: st
     assert not read(disguised, dialect, {}).analysis.valid
 
 
-@pytest.mark.parametrize("script", sorted({script for _, _, script in CASES}))
+@together("script", sorted({script for _, _, script in CASES}))
 def test_none_of_it_is_valid_for_the_other_engine_by_chance(script: str) -> None:
     allowed_there = {
         *("CREATE SCHEMA a", "DROP SCHEMA IF EXISTS a", "EXECUTE a"),  # PostgreSQL has schemas, and prepares harmlessly
@@ -196,7 +197,7 @@ def test_none_of_it_is_valid_for_the_other_engine_by_chance(script: str) -> None
     assert validate(script, {}).valid == (script in allowed_there)
 
 
-@pytest.mark.parametrize(
+@together(
     "script",
     [
         "SELECT 'COMMIT; pg_read_file(1)' AS \"lo_import_done\"",
@@ -214,7 +215,7 @@ def test_what_only_looks_like_it_is_accepted_for_postgresql(script: str) -> None
     assert read(script, Engine.POSTGRES, {}).analysis.faults == []
 
 
-@pytest.mark.parametrize(
+@together(
     "script",
     [
         "INSERT INTO t (a) VALUES ('COMMIT; USE x; LOAD DATA INFILE')",

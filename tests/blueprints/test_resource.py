@@ -5,14 +5,13 @@ from base64 import b64encode
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
 from app.blueprints import service
 from app.blueprints.shipped import SHIPPED, publish_shipped
 from app.store.session import fetch, transaction
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
+from tests.support.together import together
 
 SQL = "CREATE TABLE notes (id integer PRIMARY KEY)"
 OTHER_SQL = "CREATE TABLE notes (id integer PRIMARY KEY, note varchar(200))"
@@ -121,7 +120,7 @@ async def test_sql_that_no_engine_takes(lone: LoneApi) -> None:
     assert (await uuids(caller))[0] == [blueprint["uuid"]]
 
 
-@pytest.mark.parametrize(
+@together(
     ("fields", "field"),
     [
         ({"name": ""}, "name"),
@@ -296,7 +295,7 @@ async def test_sql_in_base64(lone: LoneApi) -> None:
     assert data_of(await caller.post("/blueprint_validations", sent(SQL.encode())))["valid"]
 
 
-@pytest.mark.parametrize(
+@together(
     ("content", "said"),
     [
         ("CREATE TABLE a (b blob);", "base64"),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.blueprints.variables import DefinitionError, VariableError, check_definitions, check_values
+from tests.support.together import together
 
 GOOD: list[dict[str, Any]] = [
     {"type": "identifier", "pattern": "^[a-z][a-z0-9_]{0,30}$", "required": True},
@@ -80,12 +81,12 @@ UNFIT: list[tuple[dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("definition", GOOD)
+@together("definition", GOOD)
 def test_a_good_definition(definition: dict[str, Any]) -> None:
     assert set(check_definitions({"a": definition})) == {"a"}
 
 
-@pytest.mark.parametrize(("place", "definitions"), BAD)
+@together(("place", "definitions"), BAD)
 def test_a_bad_definition_names_variable_and_field(place: str, definitions: object) -> None:
     with pytest.raises(DefinitionError) as caught:
         check_definitions(definitions)
@@ -94,7 +95,7 @@ def test_a_bad_definition_names_variable_and_field(place: str, definitions: obje
     assert str(caught.value).startswith(f"{place}: ")
 
 
-@pytest.mark.parametrize(("definition", "value"), UNFIT)
+@together(("definition", "value"), UNFIT)
 def test_a_value_that_does_not_fit_names_its_variable_and_stays_untold(definition: dict[str, Any], value: Any) -> None:
     with pytest.raises(VariableError) as caught:
         check_values(check_definitions({"wanted": definition}), {"wanted": value})

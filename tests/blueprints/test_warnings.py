@@ -2,9 +2,8 @@
 
 import re
 
-import pytest
-
 from app.blueprints.validation import validate
+from tests.support.together import together
 
 POSTGRES = {
     "ban-drop-table": ["DROP TABLE a", "DROP TABLE IF EXISTS a, b CASCADE"],
@@ -46,7 +45,7 @@ MYSQL = {
 CASES = [(rule, script) for rules in (POSTGRES, MYSQL) for rule, scripts in rules.items() for script in scripts]
 
 
-@pytest.mark.parametrize(("rule", "script"), CASES)
+@together(("rule", "script"), CASES)
 def test_a_rule_where_it_applies(rule: str, script: str) -> None:
     verdict = validate(f"\n{script}", {})
 
@@ -56,7 +55,7 @@ def test_a_rule_where_it_applies(rule: str, script: str) -> None:
     assert re.match(r"line 2: ", warning)
 
 
-@pytest.mark.parametrize(
+@together(
     "script",
     [
         "CREATE TABLE a (b int); CREATE INDEX i ON a (b); ALTER TABLE a ADD c int NOT NULL, ALTER b SET NOT NULL",

@@ -17,6 +17,7 @@ from app.cli.usage import UsedLine
 from app.contracts.base import DatabaseStatus, Engine
 from app.databases.inventory import DatabaseSummary
 from app.upkeep.reconcile.findings import Report, Violation
+from tests.support.together import together
 
 _STYLE = re.compile(r"\x1b\[[012]m")
 
@@ -123,7 +124,7 @@ def test_a_report(monkeypatch: pytest.MonkeyPatch, line: DatabaseSummary) -> Non
     assert printed(Report(ok=True, violations=[], notes=[]), 80, monkeypatch) == ["ok"]
 
 
-@pytest.mark.parametrize(
+@together(
     ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KB"), (2**29, "512.0 MB"), (5 * 2**40, "5.0 TB")]
 )
 def test_sizes(count: int, text: str) -> None:

@@ -10,6 +10,11 @@ from jsonschema_rs import Draft202012Validator
 
 from tests.support.routes import describe
 
+OWN_KEYS = "FUZZING_KEYS"
+"""The environment variable with the ids of the keys that a fuzzing run itself uses."""
+OWN_TEAMS = "FUZZING_TEAMS"
+"""The same with the teams of its users."""
+
 
 class Surprise(AssertionError):
     """An answer that the description doesn't tell of."""

@@ -11,16 +11,13 @@ from schemathesis.core.transport import Response
 from schemathesis.specs.openapi import object_authorization
 
 from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN
+from tests.contract.documented import OWN_KEYS, OWN_TEAMS
 
 _CREATES = {"POST /api/v1/databases", "POST /api/v1/blueprints", "POST /api/v1/api_keys", "POST /api/v1/teams"}
 _FILTERED = {"GET /api/v1/databases", "GET /api/v1/deleted_databases"}
 _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _numbers = itertools.count()
-OWN_KEYS = "FUZZING_KEYS"
-"""The environment variable with the ids of the keys that the run itself uses."""
 _own_keys = set(os.environ.get(OWN_KEYS, "").split(","))
-OWN_TEAMS = "FUZZING_TEAMS"
-"""The same with the teams of its users."""
 _own_teams = set(os.environ.get(OWN_TEAMS, "").split(","))
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.documented import Description
-from tests.contract.fuzzing_hooks import OWN_KEYS, OWN_TEAMS
+from tests.contract.documented import OWN_KEYS, OWN_TEAMS, Description
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.routes import describe
 from tests.support.service import RunningService

@@ -11,6 +11,7 @@ import pytest
 
 from tests.deployment import compose
 from tests.deployment.compose_schema import SCHEMA
+from tests.support.together import together
 
 SERVICES = compose.services()
 _SECRET_NAME = re.compile(r"PASSWORD|PWD|SECRET|KEY|TOKEN|DSN")
@@ -28,7 +29,7 @@ def test_the_schema_refuses_a_misspelt_key() -> None:
         jsonschema.Draft202012Validator(SCHEMA).validate(content)
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@together("name", SERVICES)
 def test_an_image_is_pinned_to_a_full_version(name: str) -> None:
     image, _, tag = compose.image(SERVICES[name]).rpartition(":")
     assert image
@@ -58,7 +59,7 @@ def test_our_image_has_the_version_of_the_project() -> None:
     assert {service["image"] for service in compose.ours().values()} == {f"headwater:{project['version']}"}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@together("name", SERVICES)
 def test_a_service_has_a_health_check_or_says_why_not(name: str) -> None:
     assert ("healthcheck" in SERVICES[name]) != bool(SERVICES[name].get("x-no-healthcheck"))
 
@@ -67,7 +68,7 @@ def test_what_ends_by_itself_is_restarted_only_when_it_fails() -> None:
     assert compose.once() == {"migrate", "hosts", "temporal-schema", "temporal-namespace"}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@together("name", SERVICES)
 def test_a_dependency_can_be_met(name: str) -> None:
     for other, wanted in SERVICES[name].get("depends_on", {}).items():
         if wanted["condition"] == "service_healthy":
@@ -94,7 +95,7 @@ def test_volumes_and_networks_are_declared_and_used() -> None:
     assert joined == set(compose.raw()["networks"])
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@together("name", SERVICES)
 def test_a_database_server_keeps_its_data_in_a_volume_of_its_own(name: str) -> None:
     # Since 18 the image's data lies in a folder named for the version, below this one.
     folders = {"postgres": "/var/lib/postgresql", "mysql": "/var/lib/mysql"}
@@ -123,7 +124,7 @@ def _neighbours(name: str) -> set[str]:
     return {other for other, one in SERVICES.items() if joined & set(one["networks"])} - {name}
 
 
-@pytest.mark.parametrize("name", _NEIGHBOURS)
+@together("name", _NEIGHBOURS)
 def test_a_service_shares_networks_with_what_it_needs_alone(name: str) -> None:
     assert _neighbours(name) == _NEIGHBOURS[name]
 
@@ -168,7 +169,7 @@ def test_only_the_proxy_is_between_the_api_and_its_clients() -> None:
     assert ipaddress.ip_network(compose.interpolated(subnet, {})).is_private
 
 
-@pytest.mark.parametrize("name", [*compose.ours(), "proxy"])
+@together("name", [*compose.ours(), "proxy"])
 def test_our_containers_can_change_nothing_and_gain_nothing(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
@@ -176,7 +177,7 @@ def test_our_containers_can_change_nothing_and_gain_nothing(name: str) -> None:
     assert service["security_opt"] == ["no-new-privileges:true"]
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@together("name", SERVICES)
 def test_no_secret_stands_in_the_file(name: str) -> None:
     for variable, value in SERVICES[name].get("environment", {}).items():
         rest = compose.without_variables(value)

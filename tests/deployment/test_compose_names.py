@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 import yaml
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue
@@ -19,6 +18,7 @@ from app.http.health import ready
 from app.local import mysql, postgres, temporal
 from tests.cli.command import commands_of
 from tests.deployment import compose
+from tests.support.together import together
 from workers.serving import _queue
 
 SERVICES = compose.services()
@@ -106,7 +106,7 @@ def test_servers_are_reached_where_they_listen() -> None:
                 assert port == ports[compose.image(SERVICES[other]).split(":")[0]]
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@together("name", SERVICES)
 def test_mounted_files_exist_and_are_what_runs(name: str) -> None:
     mounted = compose.mounts(SERVICES[name])
     for source in mounted.values():
@@ -118,7 +118,7 @@ def test_mounted_files_exist_and_are_what_runs(name: str) -> None:
             assert path in mounted
 
 
-@pytest.mark.parametrize("script", sorted((compose.ROOT / "deploy").rglob("*.sh")), ids=lambda path: path.name)
+@together("script", sorted((compose.ROOT / "deploy").rglob("*.sh")), ids=lambda path: path.name)
 def test_scripts_are_well_formed(script: Path) -> None:
     shell = "bash" if script.read_text().startswith("#!/bin/bash") else "sh"
     subprocess.run([shell, "-n", script], check=True)

@@ -12,6 +12,7 @@ from app.dialects.registry import DIALECTS
 from app.dialects.verdict import MOST_CHARACTERS, Refused, SqlClass, Unreadable
 from tests.dialects.corpus import mysql, postgres
 from tests.dialects.corpus.mutations import in_any_clothes, mutations
+from tests.support.together import together
 
 CORPORA: dict[Engine, Any] = {Engine.POSTGRES: postgres, Engine.MYSQL: mysql}
 DATABASE = "tenantsown"
@@ -105,7 +106,7 @@ def test_the_tenants_own_database_may_be_named(engine: Engine) -> None:
     assert verdict(engine, sql) is SqlClass.SELECT
 
 
-@pytest.mark.parametrize(
+@together(
     "sql",
     [
         f"SHOW TABLES FROM {DATABASE}",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from app.contracts.base import Engine
 from app.dialects.errors import SqlError
 from app.dialects.registry import DIALECTS
+from tests.support.together import together
 
 MYSQL = DIALECTS[Engine.MYSQL]
 
@@ -15,7 +16,7 @@ def spelled(script: bytes) -> str:
     return MYSQL.without_octets(script.decode(errors="surrogateescape"))
 
 
-@pytest.mark.parametrize(
+@together(
     ("script", "text"),
     [
         (b"INSERT INTO a VALUES (1,'\xff'),(2,'\xc3\xbc');", "INSERT INTO a VALUES (1,X'ff'),(2,'\u00fc');"),

@@ -1,15 +1,14 @@
 """Common mistakes in scripts for MySQL: found without a server, each where it is."""
 
-import pytest
-
 from app.contracts.base import Engine
 from app.dialects.positions import Lines
 from app.dialects.registry import DIALECTS
+from tests.support.together import together
 
 FIRST = "CREATE TABLE `a` (id INT);\n"
 
 
-@pytest.mark.parametrize(
+@together(
     ("script", "place", "message"),
     [
         ("SELECT *\nFORM a", "line 3, column 6", 'syntax error near "a"'),
@@ -39,7 +38,7 @@ def test_a_mistake_where_it_is(script: str, place: str, message: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@together(
     "statement",
     [
         "CREATE TABLE b (id INT, total INT GENERATED ALWAYS AS ((id + 1)) STORED, at TIMESTAMP)",

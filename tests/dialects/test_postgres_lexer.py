@@ -9,6 +9,7 @@ from app.dialects.errors import SqlError
 from app.dialects.positions import CodePoints
 from app.dialects.postgres.lexer import MAX_COMMENT_DEPTH, tokens
 from app.dialects.tokens import TokenKind
+from tests.support.together import together
 
 _COMMENTS = ("SQL_COMMENT", "C_COMMENT")
 PIECES = st.sampled_from(
@@ -134,7 +135,7 @@ def test_no_text_is_lost(script: str) -> None:
     assert not script[at:].strip()
 
 
-@pytest.mark.parametrize(
+@together(
     ("script", "offset"),
     [("a 'b", 2), ('a "b', 2), ("a $x$ b $y$", 2), ("a /* b /* c */", 2), ("a E'b\\'", 2)],
 )

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.docs.markdown import DECISIONS, ROOT, name_of
+from tests.support.together import together
 
 
 def test_they_are_numbered_without_gaps_and_all_in_the_index() -> None:
@@ -17,7 +16,7 @@ def test_they_are_numbered_without_gaps_and_all_in_the_index() -> None:
         assert (ROOT / "docs/decisions" / file).read_text().startswith(f"# {number}. {title}\n")
 
 
-@pytest.mark.parametrize("decision", DECISIONS, ids=name_of)
+@together("decision", DECISIONS, ids=name_of)
 def test_each_has_the_form_and_fits_a_page(decision: Path) -> None:
     text = decision.read_text()
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"]

@@ -8,7 +8,6 @@ from textwrap import dedent
 
 import click
 import msgspec
-import pytest
 
 from app.cli.main import main
 from app.core.errors import AppError
@@ -20,9 +19,10 @@ from app.upkeep.reconcile import host_rules, hosts, logins
 from tests.cli.command import commands_of
 from tests.docs.markdown import DOCUMENTS, ROOT, blocks, commands, inline, name_of, tables
 from tests.support.routes import describe
+from tests.support.together import together
 from workers.schedules import UPKEEP_SCHEDULES
 
-each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+each_document = together("document", DOCUMENTS, ids=name_of)
 _FOLDERS = ("app", "workflows", "activities", "workers", "tests", "benchmarks", "deploy", "docs", "requirements")
 _SOURCES = (".js", ".py", ".sh", ".sql", ".conf", ".yml", ".yaml", ".json", ".example")
 

@@ -3,11 +3,11 @@
 import random
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.egress.addresses import AddressRule
+from tests.support.together import together
 
 TRICKS = {
     "loopback": "127.0.0.1",
@@ -63,12 +63,12 @@ PUBLIC = ("1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", 
 NOBODY = AddressRule()
 
 
-@pytest.mark.parametrize("name", TRICKS)
+@together("name", TRICKS)
 def test_a_trick_is_refused(name: str) -> None:
     assert not NOBODY.admits(TRICKS[name])
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@together("address", PUBLIC)
 def test_a_public_address_is_admitted(address: str) -> None:
     assert NOBODY.admits(address)
 
@@ -123,7 +123,7 @@ _PREFIXES = [
 ]
 
 
-@pytest.mark.parametrize("prefix", _PREFIXES)
+@together("prefix", _PREFIXES)
 def test_no_ipv4_address_in_disguise(prefix: str) -> None:
     chance = random.Random(prefix)
     for _ in range(1_000):

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.egress.targets import RequestTarget, UnusableURL, parse_target
+from tests.support.together import together
 
 GOOD = {
     "https://example.com": RequestTarget("example.com", 443, "/"),
@@ -71,19 +72,19 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("url", GOOD)
+@together("url", GOOD)
 def test_what_is_taken(url: str) -> None:
     assert parse_target(url) == GOOD[url]
 
 
-@pytest.mark.parametrize("url", BAD)
+@together("url", BAD)
 def test_what_is_not(url: str) -> None:
     with pytest.raises(UnusableURL) as refused:
         parse_target(url)
     assert str(refused.value).endswith(".")
 
 
-@pytest.mark.parametrize(
+@together(
     ("url", "words"),
     [
         ("http://example.com/", "begins with https://"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.runs import ROOT
+from tests.support.together import together
 
 _PATCHING = {"setattr", "delattr", "patch", "object", "multiple"}
 _LIBRARIES_OWN = {"tests/contract/fuzzing_hooks.py"}
@@ -24,7 +25,7 @@ def test_no_private_name_is_replaced() -> None:
     assert places == set()
 
 
-@pytest.mark.parametrize(
+@together(
     "source",
     [
         'monkeypatch.setattr(module, "_SECONDS", 1)',

@@ -2,11 +2,11 @@
 
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.auth.client_address import client_address, parse_networks
+from tests.support.together import together
 
 PROXIES = parse_networks(["10.0.0.0/8", "fd00::/8", "2001:db8:1::5"])
 CLIENT, LIE = "203.0.113.7", "198.51.100.9"
@@ -17,7 +17,7 @@ def seen(peer: str, forwarded_for: str | None = None, trusted: tuple[str, ...] |
     return client_address(peer, forwarded_for, networks)
 
 
-@pytest.mark.parametrize(
+@together(
     ("peer", "forwarded_for", "address"),
     [
         (CLIENT, None, CLIENT),
@@ -44,7 +44,7 @@ def test_behind_proxies(peer: str, forwarded_for: str | None, address: str) -> N
     assert seen(peer, forwarded_for) == address
 
 
-@pytest.mark.parametrize("nonsense", ["", ",", "unknown", "_hidden", "203.0.113", f"{CLIENT};", "x" * 5000])
+@together("nonsense", ["", ",", "unknown", "_hidden", "203.0.113", f"{CLIENT};", "x" * 5000])
 def test_what_is_no_address_ends_the_way_back(nonsense: str) -> None:
     assert seen("10.0.0.1", f"{LIE}, {nonsense}") == "10.0.0.1"
     assert seen("10.0.0.1", f"{LIE}, {nonsense}, 10.0.0.2") == "10.0.0.2"

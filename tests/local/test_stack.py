@@ -179,27 +179,22 @@ async def test_a_log_is_kept_from_filling_the_disk(running: StackProcess) -> Non
     assert await running.health() == 200
 
 
-async def test_nothing_survives_a_killed_stack_and_the_next_has_its_data(tmp_path: Path) -> None:
-    servers.machine_mysqld()
-    stack = StackProcess(tmp_path / "home")
-    try:
-        await stack.start()
-        before = stack.stack
-        await _execute(before.hosts[0].admin_dsn, "CREATE TABLE kept AS SELECT 1 AS one")
-        await stack.stop(signal.SIGKILL)
-        await until(lambda: stack.survivors() == [])
+async def test_nothing_survives_a_killed_stack_and_the_next_has_its_data(running: StackProcess) -> None:
+    """The last one of this stack: it ends."""
+    before = running.stack
+    await _execute(before.hosts[0].admin_dsn, "CREATE TABLE kept AS SELECT 1 AS one")
+    await running.stop(signal.SIGKILL)
+    await until(lambda: running.survivors() == [])
 
-        await stack.start()
-        after = stack.stack
-        assert (after.api_key, after.hosts) == (before.api_key, before.hosts)
-        assert await stack.health() == 200
-        assert [tuple(row) for row in await _fetch(after.hosts[0].admin_dsn, "SELECT one FROM kept")] == [(1,)]
-        assert len(await _fetch(after.control_dsn, "SELECT 1 FROM engine_hosts")) == 2
-    finally:
-        code = await stack.stop(signal.SIGINT)
-    assert code == 0
-    assert stack.survivors() == []
-    assert not (stack.home / "stack.json").exists()
+    await running.start()
+    after = running.stack
+    assert (after.api_key, after.hosts) == (before.api_key, before.hosts)
+    assert await running.health() == 200
+    assert [tuple(row) for row in await _fetch(after.hosts[0].admin_dsn, "SELECT one FROM kept")] == [(1,)]
+    assert len(await _fetch(after.control_dsn, "SELECT 1 FROM engine_hosts")) == 2
+    assert await running.stop(signal.SIGINT) == 0
+    assert running.survivors() == []
+    assert not (running.home / "stack.json").exists()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from app.engines.base import Counters
 from app.engines.tenants import counted
 from app.metrics.differences import COUNTS, MOST, NOTHING_KNOWN, Counts, Look, add, between
 from app.metrics.rollups import begin_of
+from tests.support.together import together
 
 _numbers = st.none() | st.integers(0, MOST)
 _counts = st.builds(Counts, **dict.fromkeys(COUNTS, _numbers))
@@ -66,7 +66,7 @@ def test_sums_do_not_depend_on_the_order(one: Counts, two: Counts, three: Counts
     assert add(one, NOTHING_KNOWN) == one
 
 
-@pytest.mark.parametrize(
+@together(
     "after",
     [
         {"began": "b", "transactions": 20},
@@ -85,7 +85,7 @@ def test_what_cannot_be_compared(after: dict[str, Any]) -> None:
     assert between(before, look(transactions=10, rows_read=5, witness=(7,))) == Counts(transactions=0, rows_read=0)
 
 
-@pytest.mark.parametrize("told", [-1, 2**62, 10**40, "x", "", None, 1.5, "1e3", b"1"])
+@together("told", [-1, 2**62, 10**40, "x", "", None, 1.5, "1e3", b"1"])
 def test_a_counter_that_cannot_be_is_none(told: object) -> None:
     assert counted(told) is None
 

@@ -2,9 +2,8 @@
 
 from random import Random
 
-import pytest
-
 from app.quotas.connection_shares import Sharer, allotments, floor_of
+from tests.support.together import together
 
 
 def asking(id: int, sessions: int, *, team: int = 1, limit: int = 100, at_most: int | None = None) -> Sharer:
@@ -45,7 +44,7 @@ def test_one_that_presses_gets_what_others_leave() -> None:
     assert allotments([asking(1, 40, at_most=40), asking(2, 36, team=2)], 80) == {1: 40}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@together("seed", range(20))
 def test_all_together_have_what_there_is(seed: int) -> None:
     random = Random(seed)
     databases = [

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.quotas.decision import GROWTH_LOOKS, HELD_UP, QuotaActions, QuotaState, decide
+from tests.support.together import together
 
 MIB = 2**20
 LIMIT = 100 * MIB
@@ -43,7 +44,7 @@ def moves(verdict: QuotaActions) -> set[str]:
     return made | ({verdict.pause.value} if verdict.pause else set())
 
 
-@pytest.mark.parametrize(
+@together(
     ("standing", "expected"),
     [
         (CALM, set()),
@@ -145,7 +146,7 @@ HOURS = {"runtime_limit_seconds": 360_000.0}
 RUNTIME = {"status": DatabaseStatus.PAUSED, "paused_reason": PauseReason.RUNTIME}
 
 
-@pytest.mark.parametrize(
+@together(
     ("standing", "expected"),
     [
         (with_(**HOURS, runtime_seconds=359_999.0), set()),

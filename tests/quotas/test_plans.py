@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from app.core.errors import PlanLimitExceeded
 from app.quotas.plans import DEFAULT_PLANS, Quotas, check_plan, check_quotas, limits_in_force
+from tests.support.together import together
 
 STORAGE = st.none() | st.floats(min_value=0.01, max_value=1e6)
 CONNECTIONS = st.none() | st.integers(min_value=1, max_value=100_000)
@@ -35,8 +36,8 @@ def test_an_override_is_in_force_and_nothing_else_changes(plan: str, quotas: Quo
         assert getattr(limits, field) == (getattr(default, field) if override is None else override)
 
 
-@pytest.mark.parametrize("plan", DEFAULT_PLANS.by_name)
-@pytest.mark.parametrize("owned", [0, 1, 50])
+@together("plan", DEFAULT_PLANS.by_name)
+@together("owned", [0, 1, 50])
 def test_which_databases_a_tier_may_own(plan: str, owned: int) -> None:
     for paying in ("pro", "enterprise"):
         check_plan(paying, plan, owned)

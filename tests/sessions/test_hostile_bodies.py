@@ -10,6 +10,7 @@ from tests.sessions.test_attempts import PAGE, WAYS
 from tests.support.answers import data_of, error_of
 from tests.support.in_process import LoneApi
 from tests.support.people import Person, follow, link_for
+from tests.support.together import together
 
 MIB = 1024 * 1024
 LONG = "A" * 100_001
@@ -54,7 +55,7 @@ async def test_a_body_beyond_its_bound(person: Person, path: str) -> None:
         error_of(answer, 413, "payload_too_large")
 
 
-@pytest.mark.parametrize("token", [r"\ud800", r"\u0000", "\u202e", "'; DROP TABLE sessions; --", "%00", ""])
+@together("token", [r"\ud800", r"\u0000", "\u202e", "'; DROP TABLE sessions; --", "%00", ""])
 async def test_a_token_that_is_no_text(shared: LoneApi, token: str) -> None:
     for path in ("/sign_ins/links", "/invitation_previews", "/sign_in_redirects/invitations"):
         content = f'{{"token": "{token}"}}'.encode()
@@ -62,7 +63,7 @@ async def test_a_token_that_is_no_text(shared: LoneApi, token: str) -> None:
         assert answer.status_code in (400, 403, 404, 422), answer.text
 
 
-@pytest.mark.parametrize("cookie", ["x" * 8000, "\xff\xfe", "; " * 2000, "=", "a" * 43 + "\t"])
+@together("cookie", ["x" * 8000, "\xff\xfe", "; " * 2000, "=", "a" * 43 + "\t"])
 async def test_a_cookie_that_is_no_token(shared: LoneApi, cookie: str) -> None:
     """Nobody is signed in by it, and it is taken away."""
     headers = {b"Cookie": f"headwater_session={cookie}".encode("latin-1")}

@@ -16,6 +16,7 @@ from joserfc.jwk import ECKey
 
 from app.core.errors import ServiceUnavailable, SignInRefused
 from app.sessions.oidc_provider import Identity, Provider
+from tests.support.together import together
 
 OURS, THEIRS = ECKey.generate_key("P-256"), ECKey.generate_key("P-256")
 NONCE, CLIENT = "n-0S6_WzA2Mj", "headwater"
@@ -123,7 +124,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("token_of", WRONG.values(), ids=WRONG)
+@together("token_of", WRONG.values(), ids=WRONG)
 async def test_one_that_is_not_for_us(token_of: Callable[[str], str]) -> None:
     with pytest.raises(SignInRefused):
         await identified(token_of)

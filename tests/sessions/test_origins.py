@@ -11,6 +11,7 @@ from tests.support.answers import body_of, data_of, error_of
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import Person, follow, link_for, sign_in
+from tests.support.together import together
 
 ELSEWHERE = {
     "another-site": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
@@ -39,7 +40,7 @@ async def test_a_change_from_elsewhere(person: Person, headers: dict[str, str], 
     assert await fetch_scalar(int, "SELECT count(*) FROM teams WHERE name = 'Stolen'") == 0
 
 
-@pytest.mark.parametrize("headers", ELSEWHERE.values(), ids=ELSEWHERE)
+@together("headers", ELSEWHERE.values(), ids=ELSEWHERE)
 async def test_nobody_is_signed_in_from_elsewhere(shared: LoneApi, headers: dict[str, str]) -> None:
     """Nor as somebody else, to whom a person would then entrust what is theirs."""
     token = await link_for(shared.control_dsn, (await shared.caller()).user_id)

@@ -19,6 +19,7 @@ from tests.support.answers import body_of, data_of, error_of
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.people import cookie_of
+from tests.support.together import together
 
 pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
 """The provider is older than the library that it is made of."""
@@ -177,7 +178,7 @@ async def test_what_the_browser_is_sent_with(shared: LoneApi) -> None:
     assert "s3cret" not in url
 
 
-@pytest.mark.parametrize("wrong", ["no-cookie", "another-cookie", "garbage-cookie", "state", "code", "issuer"])
+@together("wrong", ["no-cookie", "another-cookie", "garbage-cookie", "state", "code", "issuer"])
 async def test_what_does_not_belong_together(shared: LoneApi, wrong: str) -> None:
     """Nobody is signed in by a code that somebody else has got, as that somebody."""
     url, cookie = await begun(shared)

@@ -18,6 +18,7 @@ from app.core.tracing.encoding import (
     encoded_span,
 )
 from app.core.tracing.sampling import sampler_of
+from tests.support.together import together
 
 _CONTEXTS = st.builds(
     SpanContext,
@@ -91,7 +92,7 @@ def test_what_is_passed_on_is_read_again(context: SpanContext) -> None:
     assert parse_traceparent(context.traceparent) == context
 
 
-@pytest.mark.parametrize(
+@together(
     "text",
     [
         None,

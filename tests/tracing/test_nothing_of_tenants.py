@@ -21,6 +21,7 @@ from tests.support.client import Caller
 from tests.support.collector import PATH, Collector
 from tests.support.in_process import LoneApi
 from tests.support.service import RunningService
+from tests.support.together import together
 from tests.support.waiting import until
 from tests.support.webhooks import subscribed
 from tests.tracing.kept import Kept
@@ -134,7 +135,7 @@ def test_a_statement_is_told_by_known_words_alone(statement: str) -> None:
     assert MARK not in operation_of(f"{MARK} {statement}")
 
 
-@pytest.mark.parametrize(
+@together(
     ("statement", "operation"),
     [
         ("CREATE DATABASE x", "CREATE DATABASE"),

@@ -6,11 +6,12 @@ import pytest
 
 from app.core.settings import InvalidSettings
 from app.core.tracing.settings import TracingSettings
+from tests.support.together import together
 
 BASE = "https://collector.example.com:4318"
 
 
-@pytest.mark.parametrize(
+@together(
     "environ",
     [
         {},
@@ -78,7 +79,7 @@ def test_variables_for_traces_alone_count_first() -> None:
     assert (read.endpoint, read.headers) == ("http://traces:4318/own/path", (("b", "2"),))
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "value"),
     [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),

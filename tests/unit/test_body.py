@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from app.core.errors import AppError, InvalidField, MalformedJSON, MissingRequiredField
 from app.web.body import canonical, decode
+from tests.support.together import together
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -31,7 +32,7 @@ class Whole(msgspec.Struct, forbid_unknown_fields=True):
     share: float | None = None
 
 
-@pytest.mark.parametrize(
+@together(
     ("body", "kind", "field"),
     [
         (b'{"name": 1}', InvalidField, "name"),
@@ -52,7 +53,7 @@ def test_the_field_is_named_by_its_path(body: bytes, kind: type[AppError], field
     assert field in refused.value.message or field == "body"
 
 
-@pytest.mark.parametrize(
+@together(
     ("body", "message"),
     [
         (b'{"name": "a", "colour": "green"}', "colour: Expected one of red, blue."),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.secrets import InvalidSecret, SecretBox, SecretLocation, new_key_setting
+from tests.support.together import together
 
 OLD, NEW = os.urandom(32), os.urandom(32)
 PLACE = SecretLocation("databases", "password_sealed", "42")
@@ -52,7 +53,7 @@ def test_a_changed_byte_is_noticed(data: st.DataObject) -> None:
         BOX.open(bytes(sealed), PLACE)
 
 
-@pytest.mark.parametrize("sealed", [b"", b"old", b"old\x00", b"old\x00short", b"\x00" * 40])
+@together("sealed", [b"", b"old", b"old\x00", b"old\x00short", b"\x00" * 40])
 def test_what_never_was_sealed(sealed: bytes) -> None:
     with pytest.raises(InvalidSecret):
         BOX.open(sealed, PLACE)
@@ -82,7 +83,7 @@ def test_the_setting() -> None:
     assert SecretBox.from_setting(new_key_setting()).open is not None
 
 
-@pytest.mark.parametrize("setting", [None, "", "k1", ":AAAA", "k1:%%%", "k1:c2hvcnQ=", "k1:AAAA,"])
+@together("setting", [None, "", "k1", ":AAAA", "k1:%%%", "k1:c2hvcnQ=", "k1:AAAA,"])
 def test_a_setting_that_cannot_be(setting: str | None) -> None:
     with pytest.raises(ValueError, match=r"key|KEYS") as fault:
         SecretBox.from_setting(setting)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from app.core.settings import InvalidSettings, Settings
+from tests.support.together import together
 
 EXAMPLES: dict[str, tuple[str, Any]] = {
     "home": ("/srv/headwater", Path("/srv/headwater")),
@@ -166,7 +167,7 @@ def test_the_examples_cover_every_setting() -> None:
     assert EXAMPLES.keys() == {field.name for field in msgspec.structs.fields(Settings)}
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@together("name", EXAMPLES)
 def test_each_setting(name: str) -> None:
     text, value = EXAMPLES[name]
     companion = COMPANIONS.get(name)
@@ -178,12 +179,12 @@ def test_each_setting(name: str) -> None:
     assert others == {field: defaults[field] for field in others}
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@together("name", EXAMPLES)
 def test_an_empty_value_counts_as_not_given(name: str) -> None:
     assert load(**{name: "  "}) == Settings()
 
 
-@pytest.mark.parametrize(("name", "text"), WRONG)
+@together(("name", "text"), WRONG)
 def test_a_wrong_value_names_its_variable(name: str, text: str) -> None:
     with pytest.raises(InvalidSettings, match=f"^HEADWATER_{name}: "):
         load(**{name: text})

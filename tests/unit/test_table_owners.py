@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.support.together import together
 
 ROOT = Path(__file__).parents[2]
 OWNERS = {
@@ -178,7 +178,7 @@ def test_only_the_store_reads_rows_without_a_type() -> None:
     assert [path.as_posix() for path in paths if untyped.search(path.read_text())] == []
 
 
-@pytest.mark.parametrize(
+@together(
     ("source", "fault"),
     [
         ('SQL = "UPDATE databases SET name = $1"', "writes databases"),

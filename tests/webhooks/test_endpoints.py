@@ -14,6 +14,7 @@ from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver
+from tests.support.together import together
 
 URL = "https://192.0.2.1.example.com/hook"
 FORM = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
@@ -95,7 +96,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("wish", REFUSED)
+@together("wish", REFUSED)
 async def test_what_is_refused(lone: LoneApi, wish: str) -> None:
     body, field, code = REFUSED[wish]
     answer = await (await lone.caller()).post("/webhook_endpoints", body)
