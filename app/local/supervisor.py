@@ -58,14 +58,18 @@ class Supervisor:
         self._children.clear()
 
     async def _first_start(self, service: Service) -> ChildProcess:
+        repeated = False
         for _ in range(_START_ATTEMPTS - 1):
             try:
                 return await start(service, marks=self._marks, say=self._screen.say)
             except StackError:
-                # Another program may take a port between its choice and its use.
-                if not service.move(self._ports):
+                # Another program may take a port between its choice and its use, and may have given it back.
+                if service.move(self._ports):
+                    self._screen.say(f"{service.name}: its port was taken meanwhile; trying {service.port}")
+                elif repeated:
                     raise
-                self._screen.say(f"{service.name}: its port was taken meanwhile; trying {service.port}")
+                else:
+                    repeated = True
         return await start(service, marks=self._marks, say=self._screen.say)
 
     async def _keep_running(self, service: Service) -> None:

@@ -107,6 +107,19 @@ async def test_a_port_taken_meanwhile_is_left_for_another(tmp_path: Path, superv
     assert part.port != taken
 
 
+async def test_a_port_that_was_taken_for_a_moment_is_tried_again(tmp_path: Path, supervisor: Supervisor) -> None:
+    tries = tmp_path / "tries"
+    part = Part(tmp_path / "log", f"echo >> {tries}; test $(wc -l < {tries}) -gt 1 || exit 1; {SERVE}")
+    port = part.port
+    await supervisor.launch(part, "it")
+    assert part.port == port
+    broken = Part(tmp_path / "log", f"echo >> {tries}; exit 1")
+    tries.unlink()
+    with pytest.raises(StackError, match="before it was ready"):
+        await supervisor.launch(broken, "it")
+    assert tries.read_text() == "\n\n"
+
+
 async def test_another_programs_answer_is_not_the_parts_own(tmp_path: Path, supervisor: Supervisor) -> None:
     asked = tmp_path / "asked"
 

@@ -15,6 +15,8 @@ from collections.abc import Generator
 import psutil
 import pytest
 
+from tests.support.in_memory import run_folder
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -31,7 +33,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
         if hasattr(config, "workerinput"):
             die_with(os.getppid())
         else:
-            _go_on_in_a_child()
+            _go_on_in_a_child(has_folder=bool(config.option.basetemp))
     return (yield)
 
 
@@ -42,9 +44,10 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def _go_on_in_a_child() -> None:
+def _go_on_in_a_child(*, has_folder: bool) -> None:
     """Returns in the child only."""
     supervisor = os.getpid()
+    folder = None if has_folder else run_folder()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     awaited = {signal.SIGCHLD, signal.SIGINT, *_REQUESTS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
@@ -56,6 +59,8 @@ def _go_on_in_a_child() -> None:
     try:
         code = os.waitstatus_to_exitcode(_wait(pytest_pid, awaited))
         end_children()
+        if folder is not None:
+            folder.close(keep=code == pytest.ExitCode.TESTS_FAILED)
         os._exit(code if code >= 0 else 128 - code)
     finally:
         os._exit(1)

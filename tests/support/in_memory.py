@@ -1,0 +1,76 @@
+"""Folders of a run in memory, where the machine has enough of it.
+
+The tests make and remove thousands of databases, each some three hundred files. On a disk's file system that takes more
+processor time than anything else that they do. `PYTEST_DEBUG_TEMPROOT`, or pytest's `--basetemp`, names another place.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import psutil
+
+_MEMORY = Path("/dev/shm")
+_PREFIX = "hw-"
+"""Short: paths of sockets have 107 bytes at most."""
+_ROOT = "PYTEST_DEBUG_TEMPROOT"
+_FOLDER_BYTES = 8 * 2**30
+"""What a whole run writes, and as much again."""
+_FREE_BYTES = 12 * 2**30
+"""That, and what its processes take."""
+
+
+class RunFolder:
+    """The folder of one run, under which pytest makes all others. Until it is closed, no other run removes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = os.open(folder, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def close(self, *, keep: bool) -> None:
+        """Removes it, unless somebody is to look at it: then the next run does."""
+        os.close(self._lock)
+        if keep:
+            os.write(2, f"what the run wrote is in {self._folder}, in memory, until the next run\n".encode())
+        else:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def run_folder() -> RunFolder | None:
+    """Has pytest make its folders in memory; None where another place is named, or there is no room."""
+    if os.environ.get(_ROOT) or not _MEMORY.is_dir():
+        return None
+    _remove_those_of_ended_runs()
+    if not _has_room():
+        return None
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_MEMORY))
+    os.environ[_ROOT] = str(folder)
+    return RunFolder(folder)
+
+
+def _has_room() -> bool:
+    memory = os.statvfs(_MEMORY)
+    # Tests run programs that they write.
+    runs_programs = not memory.f_flag & os.ST_NOEXEC
+    is_large = memory.f_bavail * memory.f_frsize >= _FOLDER_BYTES
+    return runs_programs and is_large and psutil.virtual_memory().available >= _FREE_BYTES
+
+
+def _remove_those_of_ended_runs() -> None:
+    for folder in _MEMORY.glob(f"{_PREFIX}*"):
+        if folder.stat().st_uid == os.getuid() and not _is_used(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_used(folder: Path) -> bool:
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
