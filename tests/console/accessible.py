@@ -58,10 +58,10 @@ async def check_accessible(page: Page) -> None:
     if not await page.evaluate("() => 'axe' in window"):
         await page.evaluate(source)
     for scheme, rules in _SCHEMES:
-        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        await page.emulate_media(color_scheme=scheme)
         found: list[dict[str, Any]] = await page.evaluate(_RUN, rules)
         assert not found, f"{page.url} in {scheme}:\n" + "\n".join(
             f"{one['id']}: {one['help']}\n  " + "\n  ".join(one["nodes"]) for one in found
         )
-    await page.emulate_media(color_scheme="null", reduced_motion="null")
+    await page.emulate_media(color_scheme="null")
     _accessible.add(shape)

@@ -59,11 +59,15 @@ class Console:
     def origin(self) -> str:
         return str(self.service.http.base_url).rstrip("/")
 
+    async def new_context(self, **options: Any) -> BrowserContext:
+        """Where nothing turns while something is awaited: to draw that takes as much processor time as all the rest."""
+        return await self.browser.new_context(**({"viewport": WIDE, "reduced_motion": "reduce"} | options))
+
     @asynccontextmanager
     async def visitor(self, **options: Any) -> AsyncIterator["Visit"]:
         """Somebody with a browser of their own who isn't signed in. `options` are a context's. At the end nothing may
         have been written to the browser's console, failed, or gone to another host."""
-        context = await self.browser.new_context(**({"viewport": WIDE, "base_url": self.origin} | options))
+        context = await self.new_context(base_url=self.origin, **options)
         context.set_default_timeout(1000 * _SECONDS)
         watch = Watch(context, self.origin)
         try:

@@ -48,7 +48,7 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     await expect(page.locator(".label")).to_have_text(["env:test"])
 
     await do(page, "Change limits", "Change", Connections="7")
-    await page.get_by_text("0.5 GB, 7 connections").wait_for()
+    await page.get_by_text("512 MB, 7 connections").wait_for()
 
     await do(page, "Protect from deletion")
     await page.get_by_text("yes: it can't be deleted").wait_for()

@@ -46,7 +46,7 @@ async def test_a_page_of_another_port_gets_and_changes_nothing(console: Console)
     service = console.service
     caller = await service.caller()
     person = await sign_in(service.http, service.control_dsn, caller)
-    context = await console.browser.new_context()
+    context = await console.new_context()
     try:
         cookie = {"name": person.cookie, "value": person.token, "url": console.origin, "httpOnly": True}
         await context.add_cookies([cookie | {"sameSite": "Strict"}])  # type: ignore[list-item]  # a cookie's shape

@@ -65,7 +65,7 @@ REFUSED = {
 
 async def test_a_script_gets_nothing_in_or_out(console: Console) -> None:
     # Not by a visit, which fails for what the browser says of each refusal.
-    context = await console.browser.new_context(base_url=console.origin)
+    context = await console.new_context(base_url=console.origin)
     try:
         page = await context.new_page()
         await page.goto("/console/sign-in")

@@ -59,7 +59,7 @@ async def test_a_passkey_is_added_and_signs_in(console: Console) -> None:
     service = console.service
     caller = await service.caller()
     origin = console.origin.replace("127.0.0.1", "localhost")
-    context = await console.browser.new_context(base_url=origin, viewport={"width": 1440, "height": 900})
+    context = await console.new_context(base_url=origin)
     watch = Watch(context, origin)
     try:
         page = await context.new_page()

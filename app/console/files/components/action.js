@@ -15,6 +15,7 @@ import { Field } from "./field.js";
  *   title?: string,
  *   confirm?: string,
  *   typed?: string,
+ *   primary?: boolean,
  *   danger?: boolean,
  *   small?: boolean,
  *   disabled?: boolean,
@@ -29,7 +30,7 @@ import { Field } from "./field.js";
  */
 export function Action(props) {
   const [open, setOpen] = useState(false);
-  const classes = `${props.danger ? "danger" : ""} ${props.small ? "small" : ""}`;
+  const classes = `${props.primary ? "primary" : ""} ${props.danger ? "danger" : ""} ${props.small ? "small" : ""}`;
   const begin = () => {
     props.onOpen?.();
     setOpen(true);

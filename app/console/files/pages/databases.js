@@ -116,7 +116,7 @@ function Filters({ query, filtered }) {
       label=${label}
       value=${query[name] ?? ""}
       onValue=${(/** @type {string} */ value) => setQuery({ [name]: value })}
-      options=${[{ value: "", label: "all" }, ...values.map((value) => ({ value, label: value }))]}
+      options=${[{ value: "", label: "All" }, ...values.map((value) => ({ value, label: value }))]}
     />
   `;
   return html`

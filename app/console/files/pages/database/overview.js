@@ -5,6 +5,7 @@ import { Copy } from "../../components/copy.js";
 import { Field } from "../../components/field.js";
 import { Labels } from "../../components/labels.js";
 import { Time } from "../../components/time.js";
+import { bytes } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { resource } from "../../live.js";
 import { navigate, to } from "../../router.js";
@@ -75,7 +76,7 @@ function Limits({ database, reload }) {
       <dt>Connections</dt>
       <dd><${Amount} value=${latest("connections")} of=${limits.connection_hard_limit} label="Connections used" /></dd>
       <dt>Limits</dt>
-      <dd>${limits.storage_hard_limit_gb} GB, ${limits.connection_hard_limit} connections${database.connections_limited_to
+      <dd>${bytes(limits.storage_hard_limit_gb * GB)}, ${limits.connection_hard_limit} connections${database.connections_limited_to
         ? `, ${database.connections_limited_to} for now: its host is short of them`
         : ""}</dd>
       <dt>Warning at</dt><dd>${limits.warning_threshold_pct} %</dd>

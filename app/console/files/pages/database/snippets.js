@@ -7,6 +7,25 @@
 const CA_FILE = "ca.pem";
 export const HIDDEN = "********";
 
+/**
+ * What Django's mysqlclient and Rails' mysql2 do otherwise where they are built with MariaDB's client library, as Debian's
+ * are, not with Oracle's.
+ * @type {Record<"django" | "rails", Record<string, string>>}
+ */
+const ON_MARIADBS_LIBRARY = {
+  django: {
+    prefer: "With MariaDB's client library, mysqlclient connects without TLS at this level.",
+    encrypt: "With MariaDB's client library, mysqlclient encrypts, but goes on without where a server offers no TLS.",
+    ca: "With MariaDB's client library, mysqlclient verifies the host's name as well: its certificate has to have it.",
+  },
+  rails: {
+    prefer: "With MariaDB's client library, mysql2 connects without TLS at this level.",
+    encrypt: "With MariaDB's client library, mysql2 encrypts, but goes on without where a server offers no TLS.",
+    ca: "With MariaDB's client library, mysql2 encrypts, but verifies nothing, and goes on without where a server offers no TLS.",
+    full: "With MariaDB's client library, mysql2 encrypts, but verifies nothing, and goes on without where a server offers no TLS: build it with Oracle's.",
+  },
+};
+
 const quoted = (/** @type {string} */ text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const json = (/** @type {unknown} */ value) => JSON.stringify(value);
 const lines = (/** @type {(string | false | null | undefined | "")[]} */ ...all) => all.filter(Boolean).join("\n").replace(/^ $/gm, "");
@@ -266,6 +285,7 @@ function mysql(database, password) {
         "    }",
         "}",
       ),
+      note: ON_MARIADBS_LIBRARY.django[level],
     },
     {
       id: "rails",
@@ -280,7 +300,9 @@ function mysql(database, password) {
         `  password: <%= ENV["DATABASE_PASSWORD"].to_json %>`,
         `  ssl_mode: ${mode.toLowerCase()}`,
         own && `  sslca: ${CA_FILE}`,
+        (level === "encrypt" || level === "full") && `  sslverify: ${level === "full"}`,
       ),
+      note: ON_MARIADBS_LIBRARY.rails[level],
     },
     { id: "env", label: "Environment file", text: environment(database, password, url) },
   ];

@@ -42,6 +42,7 @@ export function AddHost({ onDone }) {
   const call = { method: "POST", path: "/operator/hosts", body };
   const shown = { ...call, body: { ...body, admin_password: "…" } };
   return html`<${Action}
+    primary
     label="Add a host"
     ...${forOperators()}
     confirm="Add it"

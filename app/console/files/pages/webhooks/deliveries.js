@@ -45,13 +45,13 @@ function Listed({ endpoint, query, onSent }) {
       <${Field}
         label="Status"
         value=${status ?? ""}
-        options=${[all("Any"), "pending", "delivered", "failed"]}
+        options=${[all("All"), "pending", "delivered", "failed"]}
         onValue=${(/** @type {string} */ value) => setQuery({ status: value })}
       />
       <${Field}
         label="Event"
         value=${event_type ?? ""}
-        options=${[all("Any"), ...(events.data ?? [])]}
+        options=${[all("All"), ...(events.data ?? [])]}
         onValue=${(/** @type {string} */ value) => setQuery({ event_type: value })}
       />
     </div>
