@@ -10,6 +10,7 @@ import functools
 import logging
 import random
 import signal
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,11 @@ _ROWS = 500
 _BALANCE = 100
 _MADE_AT_ONCE = 4
 _RESTORING = ("database_not_active", "restoration_in_progress")
+_UNDER_WAY = """
+SELECT EXISTS (SELECT FROM backups WHERE status = 'running') AS backup,
+       EXISTS (SELECT FROM backups WHERE status = 'completed' AND proof_status = 'running') AS proof,
+       EXISTS (SELECT FROM restorations WHERE ended_at IS NULL) AS restore
+"""
 _COUNTED = "SELECT count(*), (SELECT sum(balance) FROM accounts), (SELECT count(*) FROM transfers) FROM accounts"
 
 
@@ -213,11 +219,13 @@ async def act(scene: BackupScene, chance: random.Random, stop: asyncio.Event) ->
 
 
 async def strike(scene: BackupScene, chance: random.Random, kills: int, stop: asyncio.Event) -> None:
-    """So many parts, one after the other."""
-    for _ in range(kills):
+    """So many parts, one after the other. What each meets is counted: most moments have something under way."""
+    met: Counter[str] = Counter()
+    for number in range(1, kills + 1):
         await asyncio.sleep(chance.uniform(0.3, 1.5))
         part = chance.choice(STRUCK)
-        log.info("kill %s", part)
+        met.update(await _under_way(scene))
+        log.info("kill %s: %s; so far %s", number, part, dict(met))
         if part == STORE:
             down = scene.store_down or functools.partial(store_lost, scene.stack.home / "backups")
             with down():
@@ -225,6 +233,16 @@ async def strike(scene: BackupScene, chance: random.Random, kills: int, stop: as
         else:
             scene.stack.send_signal(part, signal.SIGKILL)
     stop.set()
+
+
+async def _under_way(scene: BackupScene) -> list[str]:
+    """What a kill at this moment meets: `backup`, `proof`, `restore`, or `unknown` while our own database is away."""
+    try:
+        async with asyncio.timeout(1):
+            [row] = await scene.stack.control(_UNDER_WAY)
+    except Exception:
+        return ["unknown"]
+    return [kind for kind in ("backup", "proof", "restore") if row[kind]] or ["nothing"]
 
 
 @contextlib.contextmanager
