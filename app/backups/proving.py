@@ -8,7 +8,14 @@ from uuid import UUID
 
 import structlog
 
-from app.backup_store.errors import BackupDamaged, BackupMissing, BackupStoreError, IdentityNeeded, KeyUnknown
+from app.backup_store.errors import (
+    BackupDamaged,
+    BackupMissing,
+    BackupStoreError,
+    IdentityNeeded,
+    KeyUnknown,
+    StoreRefused,
+)
 from app.backup_store.store import BackupStore
 from app.backups import records, testing
 from app.backups.policies import BackupTerms
@@ -78,7 +85,7 @@ class BackupProving:
         async with transaction():
             record = await testing.begin_test(test)
             assert record.format is not None, "it is completed"
-            takers = await hosts_that_take(record.format.flavour, record.format.server_version)
+            takers = await hosts_that_take(record.format.flavour, record.format.server_version, record.size_bytes or 0)
             host = await place(record.engine, record.region, CONNECTIONS, among=takers)
             if host is None:
                 raise HostUnavailable(_NO_ROOM)
@@ -176,6 +183,8 @@ def _for_team(fault: Exception) -> str:
         return str(fault)
     if isinstance(fault, BackupMissing):
         return "The store has nothing of this backup any more."
+    if isinstance(fault, StoreRefused):
+        return ReasonCode.BACKUP_STORE_REFUSED.message
     if isinstance(fault, BackupStoreError):
         return ReasonCode.BACKUP_STORE_UNAVAILABLE.message
     if isinstance(fault, HostFull):

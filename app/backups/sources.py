@@ -1,5 +1,6 @@
 """A backup as the source of a restore."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from app.auth.principal import Principal
@@ -10,9 +11,11 @@ from app.contracts.base import Engine
 from app.core.errors import BackupIncompatible, BackupNotCompleted, require_found
 from app.engines.dumping import DumpFormat
 from app.engines.registry import loads_dumps_of
-from app.hosts.records import host_versions
+from app.hosts.records import HostVersion, host_versions
+from app.quotas.usage import stored_on_hosts
 
 BACKUP = "backup"
+_GIB = 2**30
 
 
 async def find_source(principal: Principal, backup: UUID) -> BackupRecord:
@@ -40,11 +43,23 @@ def is_loadable(form: DumpFormat, *, flavour: str, version: str) -> bool:
     return form.flavour == flavour and loads_dumps_of(flavour, form.server_version, version)
 
 
-async def hosts_that_take(flavour: str, version: str) -> list[int]:
-    """The ids of the registered hosts that load what a server of that flavour and version has dumped."""
+async def hosts_that_take(flavour: str, version: str, octets: int) -> list[int]:
+    """The ids of the registered hosts that load what a server of that flavour and version has dumped, and have storage
+    for so many bytes more, as far as their operator said how much they have."""
     dumped = DumpFormat(flavour=flavour, server_version=version, tool="", layout="")
     hosts = await host_versions()
-    return [one.id for one in hosts if is_loadable(dumped, flavour=one.flavour, version=one.version)]
+    able = [one for one in hosts if is_loadable(dumped, flavour=one.flavour, version=one.version)]
+    return await with_storage_for(octets, able)
+
+
+async def with_storage_for(octets: int, hosts: Sequence[HostVersion]) -> list[int]:
+    """The ids of those whose databases take so much less than they may. What is being loaded is counted once it is
+    measured."""
+    bounded = any(one.storage_gb is not None for one in hosts)
+    stored = await stored_on_hosts() if bounded else {}
+    return [
+        one.id for one in hosts if one.storage_gb is None or stored.get(one.id, 0) + octets <= one.storage_gb * _GIB
+    ]
 
 
 def check_host(record: BackupRecord, *, flavour: str, version: str) -> None:

@@ -34,9 +34,12 @@ class Drained(msgspec.Struct):
     draining: bool
 
 
-class HostChanged(msgspec.Struct):
+class HostChanged(msgspec.Struct, omit_defaults=True):
+    """What was given of it."""
+
     host_id: int
-    connection_overcommit: int
+    connection_overcommit: int | None = None
+    storage_gb: int | None = None
 
 
 class Removed(msgspec.Struct):
@@ -90,6 +93,12 @@ async def list_hosts() -> list[HostSummary]:
     help="How often each of them may be promised to databases, 1 for strict; by default a registered host's own, and "
     f"{DEFAULT_OVERCOMMIT} for a new one.",
 )
+@click.option(
+    "--storage-gb",
+    type=POSITIVE,
+    help="What its databases may take together: nothing is restored or cloned there beyond it. By default a registered "
+    "host's own; without it restores don't ask.",
+)
 @shown
 async def add_host(
     engine: str,
@@ -103,6 +112,7 @@ async def add_host(
     capacity: int,
     connection_capacity: int | None,
     connection_overcommit: int | None,
+    storage_gb: int | None,
 ) -> HostAdded:
     """Check, harden and register a host, or update a registered one. It keeps its TLS mode unless another is given."""
     box = secret_box()
@@ -120,6 +130,7 @@ async def add_host(
             capacity=capacity,
             connection_capacity=connection_capacity,
             connection_overcommit=connection_overcommit,
+            storage_gb=storage_gb,
         )
         with drafting(Draft(action=Action.HOST_ADD, object="host")):
             return await service.add_host(box, new, settings().postgres_extensions)
@@ -130,16 +141,22 @@ async def add_host(
 @click.option(
     "--connection-overcommit",
     type=POSITIVE,
-    required=True,
     help="How often each connection may be promised to databases, 1 for strict.",
 )
+@click.option("--storage-gb", type=click.IntRange(min=0), help="What its databases may take together, 0 for no bound.")
 @shown
-async def set_host(host_id: int, connection_overcommit: int) -> HostChanged:
-    """Change what a host may promise. What is promised stays promised."""
+async def set_host(host_id: int, connection_overcommit: int | None, storage_gb: int | None) -> HostChanged:
+    """Change what a host may promise, and carry. What is promised, or there, stays."""
+    if connection_overcommit is None and storage_gb is None:
+        raise click.UsageError("Expected --connection-overcommit or --storage-gb.")
     async with store(), change(Action.HOST_SET, ("host", host_id)):
-        before = await service.change_overcommit(host_id, connection_overcommit)
-        note(changes={"connection_overcommit": (before, connection_overcommit)})
-    return HostChanged(host_id, connection_overcommit)
+        if connection_overcommit is not None:
+            before = await service.change_overcommit(host_id, connection_overcommit)
+            note(changes={"connection_overcommit": (before, connection_overcommit)})
+        if storage_gb is not None:
+            had = await service.change_storage(host_id, storage_gb or None)
+            note(changes={"storage_gb": (had, storage_gb or None)})
+    return HostChanged(host_id, connection_overcommit, storage_gb)
 
 
 @hosts.command("drain")

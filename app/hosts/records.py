@@ -116,6 +116,9 @@ async def is_draining(engine: Engine, host: str, port: int) -> bool:
     return bool(draining)
 
 
+_VERSIONS = "SELECT id, flavour, version, region, storage_gb FROM engine_hosts"
+
+
 class HostVersion(msgspec.Struct, frozen=True):
     """What a host reported of itself when it was added or checked last."""
 
@@ -123,17 +126,17 @@ class HostVersion(msgspec.Struct, frozen=True):
     flavour: str
     version: str
     region: str
+    storage_gb: int | None
+    """What its databases may take together; None where nobody said."""
 
 
 async def version_of(host_id: int) -> HostVersion:
     """Of a host that databases lie on."""
-    found = await fetch_one(HostVersion, "SELECT id, flavour, version, region FROM engine_hosts WHERE id = $1", host_id)
+    found = await fetch_one(HostVersion, _VERSIONS + " WHERE id = $1", host_id)
     assert found is not None, "databases refer to it"
     return found
 
 
 async def host_versions() -> list[HostVersion]:
     """Of all registered hosts."""
-    return await fetch_all(
-        HostVersion, "SELECT id, flavour, version, region FROM engine_hosts WHERE removed_at IS NULL ORDER BY id"
-    )
+    return await fetch_all(HostVersion, _VERSIONS + " WHERE removed_at IS NULL ORDER BY id")

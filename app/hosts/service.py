@@ -23,6 +23,7 @@ DEFAULT_CAPACITY = 1000
 DEFAULT_OVERCOMMIT = 10
 """How often each connection of a new host is promised, unless the operator says otherwise."""
 MOST_OVERCOMMIT = 1000
+MOST_STORAGE_GB = 1_000_000
 
 
 class NewHost(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +40,8 @@ class NewHost(msgspec.Struct, frozen=True, kw_only=True):
     connection_overcommit: int | None = None
     """How often each of them may be promised. Unless given, a registered host keeps what it has, and a new one gets
     `DEFAULT_OVERCOMMIT`."""
+    storage_gb: int | None = None
+    """What its databases may take together. Unless given, a registered host keeps what it has."""
 
 
 class HostAdded(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +74,8 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions that tenants may have open together."""
     connection_overcommit: int
     """How often each of them may be promised."""
+    storage_gb: int | None
+    """What its databases may take together; None where nobody said."""
     sick_reason: str | None
     tls: TlsMode
     ca: bool
@@ -175,6 +180,8 @@ def _check(new: NewHost) -> None:
         raise InvalidField("connection_capacity", "Expected at least 1.")
     if new.connection_overcommit is not None:
         _check_overcommit(new.connection_overcommit)
+    if new.storage_gb is not None:
+        _check_storage(new.storage_gb)
     if not is_region_code(new.region):
         raise InvalidField("region", "Expected a region code such as us-east-1.")
 
@@ -184,19 +191,25 @@ def _check_overcommit(times: int) -> None:
         raise InvalidField("connection_overcommit", f"Expected 1 to {MOST_OVERCOMMIT}.")
 
 
+def _check_storage(gigabytes: int) -> None:
+    if not 1 <= gigabytes <= MOST_STORAGE_GB:
+        raise InvalidField("storage_gb", f"Expected 1 to {MOST_STORAGE_GB}.")
+
+
 async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
     sealed = box.seal(new.admin.sealable().decode(), admin_place(new.engine, new.public_host, new.public_port))
     host_id = await fetch_value(
         int,
         """
         INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, tls, tls_ca,
-                                  capacity, connection_capacity, connection_overcommit)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12::integer, $13))
+                                  capacity, connection_capacity, connection_overcommit, storage_gb)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12::integer, $13), $14)
         ON CONFLICT (engine, host, port) DO UPDATE SET
             flavour = excluded.flavour, version = excluded.version, admin_sealed = excluded.admin_sealed,
             tls = excluded.tls, tls_ca = excluded.tls_ca,
             capacity = excluded.capacity, connection_capacity = excluded.connection_capacity,
             connection_overcommit = coalesce($12::integer, engine_hosts.connection_overcommit),
+            storage_gb = coalesce(excluded.storage_gb, engine_hosts.storage_gb),
             region = excluded.region, draining = false, sick_until = NULL, sick_reason = NULL, removed_at = NULL
         WHERE engine_hosts.region = excluded.region OR engine_hosts.removed_at IS NOT NULL
         RETURNING id
@@ -214,6 +227,7 @@ async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
         new.connection_capacity or facts.max_connections,
         new.connection_overcommit,
         DEFAULT_OVERCOMMIT,
+        new.storage_gb,
     )
     if host_id is None:
         raise InvalidField("region", "This host is registered in another region; a host doesn't move.")
@@ -269,6 +283,24 @@ async def change_overcommit(host_id: int, times: int) -> int:
         raise NotFound("engine host")
     await execute("UPDATE engine_hosts SET connection_overcommit = $2 WHERE id = $1", host_id, times)
     return before
+
+
+async def change_storage(host_id: int, gigabytes: int | None) -> int | None:
+    """What its databases may take together from now on, None for no bound; returns what it was. What they take by now
+    stays. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
+    if gigabytes is not None:
+        _check_storage(gigabytes)
+    before = await fetch_one(
+        _Storage, "SELECT storage_gb FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR UPDATE", host_id
+    )
+    if before is None:
+        raise NotFound("engine host")
+    await execute("UPDATE engine_hosts SET storage_gb = $2 WHERE id = $1", host_id, gigabytes)
+    return before.storage_gb
+
+
+class _Storage(msgspec.Struct, frozen=True):
+    storage_gb: int | None
 
 
 async def undrain_host(host_id: int) -> None:

@@ -39,6 +39,7 @@ EXAMPLE_HOST = HostView(
     connections=8400,
     connection_capacity=1000,
     connection_overcommit=10,
+    storage_gb=2000,
     connection_room=10_000,
     open_connections=320,
     connections_short=False,

@@ -33,6 +33,7 @@ async def described(data: AddHost) -> NewHost:
         capacity=data.capacity,
         connection_capacity=data.connection_capacity,
         connection_overcommit=data.connection_overcommit,
+        storage_gb=data.storage_gb,
     )
 
 

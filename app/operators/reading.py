@@ -43,6 +43,7 @@ def host_view(host: HostSummary) -> HostView:
         connections=host.connections,
         connection_capacity=host.connection_capacity,
         connection_overcommit=host.connection_overcommit,
+        storage_gb=host.storage_gb,
         connection_room=host.connection_room,
         open_connections=host.open_connections,
         connections_short=host.connections_short,

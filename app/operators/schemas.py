@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from app.contracts.base import Engine
 from app.core.clock import Moment
 from app.engines.tls import TlsMode
-from app.hosts.service import DEFAULT_CAPACITY, MOST_OVERCOMMIT
+from app.hosts.service import DEFAULT_CAPACITY, MOST_OVERCOMMIT, MOST_STORAGE_GB
 from app.operations.schemas import OperationView
 from app.restores.evacuation import EvacuationStatus
 
@@ -47,6 +47,8 @@ class HostView(Struct, kw_only=True):
     """Sessions that tenants may have open on it together."""
     connection_overcommit: int
     """How often each of them may be promised."""
+    storage_gb: int | None
+    """What its databases may take together, as its operator said; null where nobody did."""
     connection_room: int
     """What the sum of connection limits may be: the one times the other."""
     open_connections: int
@@ -91,6 +93,9 @@ class AddHost(Struct, kw_only=True, forbid_unknown_fields=True):
     connection_overcommit: Annotated[int, Meta(ge=1, le=MOST_OVERCOMMIT)] | None = None
     """How often each of them may be promised, 1 for strict; unless given what a registered host has, and 10 for a new
     one."""
+    storage_gb: Annotated[int, Meta(ge=1, le=MOST_STORAGE_GB)] | None = None
+    """What its databases may take together: nothing is restored or cloned there beyond it; unless given what a
+    registered host has."""
 
 
 class AddedHost(HostView, kw_only=True):

@@ -70,6 +70,10 @@ async def _place(engine: Engine, region: str | None, connections: int, among: Co
         place = region or "any region"
         if not any(one.open for one in served if region in (None, one.region)):
             raise CapacityExhausted(f"No {engine.value} host in {place} takes new databases.", field="region")
+        if among is not None and not among:
+            raise CapacityExhausted(
+                f"No {engine.value} host in {place} takes the source's data, or has storage for it.", field="source"
+            )
         raise CapacityExhausted(
             f"No {engine.value} host in {place} has room for a database with {connections} connections.",
             field="region" if region else "connection_hard_limit",

@@ -86,6 +86,22 @@ async def storage_of(database_id: int) -> int:
     return await fetch_value(int, sql, database_id) or 0
 
 
+class _OnHost(msgspec.Struct, frozen=True):
+    host_id: int
+    octets: int
+
+
+async def stored_on_hosts() -> dict[int, int]:
+    """By host: the bytes that its databases took together when each was measured last, what is deleted and not yet
+    destroyed among it."""
+    sql = """
+    SELECT d.host_id, sum(u.storage_bytes)::bigint AS octets
+    FROM database_usage u JOIN databases d ON d.id = u.database_id
+    WHERE d.destroyed_at IS NULL AND u.storage_bytes IS NOT NULL GROUP BY d.host_id
+    """
+    return {one.host_id: one.octets for one in await fetch_all(_OnHost, sql)}
+
+
 class _Measured(msgspec.Struct, frozen=True):
     uuid: UUID
     storage_measured_at: datetime

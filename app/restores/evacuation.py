@@ -90,7 +90,7 @@ async def _move(database: UUID, host_id: int) -> None:
         backup = await backups.find_newest(record.id)
         if backup is None or backup.format is None:
             return
-        hosts = await hosts_that_take(backup.format.flavour, backup.format.server_version)
+        hosts = await hosts_that_take(backup.format.flavour, backup.format.server_version, backup.size_bytes or 0)
         others = [one for one in hosts if one != host_id]
         place = await place_with_room_made(record.engine, record.region, record.connections, among=others)
         if place is None:

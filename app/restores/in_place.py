@@ -9,8 +9,9 @@ from uuid import UUID
 
 from app.auth.principal import Principal
 from app.backups import records as backups
+from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
-from app.backups.sources import check_engine, check_host, find_source
+from app.backups.sources import check_engine, check_host, find_source, with_storage_for
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import restore_workflow_id
@@ -23,7 +24,7 @@ from app.databases import records as databases
 from app.databases.records import DatabaseRecord, NotWanted
 from app.databases.views import append_event
 from app.hosts.loads import loads_of
-from app.hosts.records import lock_host, version_of
+from app.hosts.records import HostVersion, lock_host, version_of
 from app.metrics import recording as metrics
 from app.operations import progress
 from app.operations.acceptance import accept
@@ -58,7 +59,7 @@ async def accept_in_place(plans: Plans, principal: Principal, database: UUID, ba
     await expect_none(record)
     host = await version_of(record.host_id)
     check_host(source, flavour=host.flavour, version=host.version)
-    await _check_room(record)
+    await _check_room(record, host, source)
     uuid = new_uuid()
     await records.insert(
         NewRestoration(uuid=uuid, database_id=record.id, kind=RestorationKind.IN_PLACE, backup_uuid=source.uuid)
@@ -198,13 +199,18 @@ async def _operation_of(record: DatabaseRecord) -> UUID | None:
     return found[0].uuid if found else None
 
 
-async def _check_room(record: DatabaseRecord) -> None:
+async def _check_room(record: DatabaseRecord, host: HostVersion, backup: BackupRecord) -> None:
     """For the scratch database, beside all that the host promised."""
     await lock_host(record.host_id)
     (load,) = await loads_of([record.host_id])
     if load.databases >= load.capacity:
         raise CapacityExhausted(
             "The database's host has no room for a copy, in which the backup is proven first.", field="backup_uuid"
+        )
+    if not await with_storage_for(backup.size_bytes or 0, [host]):
+        raise CapacityExhausted(
+            "The database's host lacks the storage for a copy, in which the backup is proven first.",
+            field="backup_uuid",
         )
 
 

@@ -19,6 +19,7 @@ from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase, DatabaseSource
 from app.hosts.records import version_of
 from app.quotas.plans import Quotas
+from app.quotas.usage import storage_of
 from app.restores import records
 
 
@@ -83,7 +84,7 @@ async def _of_backup(backup: BackupRecord) -> FoundSource:
         region=backup.region,
         plan=backup.plan,
         quotas=backup.quotas,
-        hosts=await hosts_that_take(backup.format.flavour, backup.format.server_version),
+        hosts=await hosts_that_take(backup.format.flavour, backup.format.server_version, backup.size_bytes or 0),
         backup_uuid=backup.uuid,
     )
 
@@ -98,7 +99,7 @@ async def _of_database(record: DatabaseRecord, *, pause_source: bool) -> FoundSo
         region=record.region,
         plan=record.plan,
         quotas=record.quotas,
-        hosts=await hosts_that_take(found.flavour, found.version),
+        hosts=await hosts_that_take(found.flavour, found.version, await storage_of(record.id)),
         source_id=record.id,
         pause_source=pause_source,
         prefers=record.host_id if pause_source else None,
@@ -123,10 +124,11 @@ async def hosts_for(database: UUID) -> list[int] | None:
         return None
     if filling.backup_uuid is not None:
         backup = await backups.find(filling.backup_uuid)
-        form = None if backup is None else backup.format
-        return None if form is None else await hosts_that_take(form.flavour, form.server_version)
+        if backup is None or backup.format is None:
+            return None
+        return await hosts_that_take(backup.format.flavour, backup.format.server_version, backup.size_bytes or 0)
     source = None if filling.source is None else await databases.find(filling.source)
     if source is None:
         return None
     found = await version_of(source.host_id)
-    return await hosts_that_take(found.flavour, found.version)
+    return await hosts_that_take(found.flavour, found.version, await storage_of(source.id))

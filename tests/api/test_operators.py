@@ -70,7 +70,7 @@ async def test_somebody_in_no_team(operator: Caller) -> None:
 
 
 async def test_hosts_with_their_room(shared: LoneApi, operator: Caller) -> None:
-    room = {"capacity": 10, "connection_capacity": 50, "connection_overcommit": 2}
+    room = {"capacity": 10, "connection_capacity": 50, "connection_overcommit": 2, "storage_gb": 7}
     id = await shared.add_host(**room, draining=True, extensions=["pg_trgm"])
     pages = [body_of(await operator.get("/operator/hosts", params={"limit": "1"}))]
     while pages[-1]["has_more"]:

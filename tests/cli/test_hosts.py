@@ -117,6 +117,24 @@ async def test_how_often_a_connection_is_promised(headwater: Headwater, admin: A
     assert "engine host" in await headwater.refusal("hosts", "set", "4711", "--connection-overcommit", "2")
 
 
+async def test_what_its_databases_may_take(headwater: Headwater, admin: AdminAddress) -> None:
+    async def bound() -> int | None:
+        (host,) = await headwater.json("hosts", "list")
+        return host["storage_gb"]  # type: ignore[no-any-return]
+
+    id = str((await add(headwater, dsn(admin)))["host_id"])
+    assert await bound() is None
+    await add(headwater, dsn(admin), "--storage-gb", "500")
+    await add(headwater, dsn(admin))
+    assert await bound() == 500
+    changed = await headwater.json("hosts", "set", id, "--storage-gb", "800", "--connection-overcommit", "2")
+    assert changed == {"host_id": int(id), "connection_overcommit": 2, "storage_gb": 800}
+    assert await bound() == 800
+    await headwater.json("hosts", "set", id, "--storage-gb", "0")
+    assert await bound() is None
+    assert "--storage-gb" in await headwater.refusal("hosts", "set", id)
+
+
 async def test_adding_again_brings_it_up_to_date(headwater: Headwater, admin: AdminAddress) -> None:
     first = await add(headwater, dsn(admin))
     assert await headwater.json("hosts", "drain", str(first["host_id"])) == {

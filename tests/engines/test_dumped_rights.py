@@ -3,11 +3,17 @@
 import pytest
 
 from app.engines.base import Access, Login, Tenant
-from tests.engines.accounts import session_as, user_of
+from tests.engines.accounts import rotated, session_as, user_of
 from tests.engines.harness import LIMITS, EngineHost, Session, refusal, session_of, tenants
 from tests.engines.test_dumps import dumped, streamed, tables
 
 DENIED = "42501"
+_ACCESSES = (Access.READ_WRITE, Access.READ_ONLY, Access.READ_WRITE)
+DEFAULTS = """
+SELECT pg_get_userbyid(defaclrole)::text, defaclnamespace::regnamespace::text, defaclobjtype::text,
+       ARRAY(SELECT entry::text FROM unnest(defaclacl) AS entry ORDER BY entry::text)
+FROM pg_default_acl ORDER BY 1, 2, 3
+"""
 
 pytestmark = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
 
@@ -87,6 +93,39 @@ async def test_a_database_that_is_replaced_keeps_the_rights_of_its_users(host: E
         async with session_as(host, tenant, other) as session:
             assert await session.run("SELECT n FROM later") == []
         await host.adapter.remove_user(tenant, user.name)
+    assert await host.catalog() == before
+
+
+async def test_what_users_let_others_do_with_what_they_make_is_kept(host: EngineHost) -> None:
+    """Also after a rotation, with a user that only reads, and where the database is made again, as on another host."""
+    before = await host.catalog()
+    async with tenants(host, 2) as [tenant, scratch]:
+        now = await rotated(host, tenant)
+        user, reader, other = (user_of(tenant, access, n) for n, access in enumerate(_ACCESSES, start=1))
+        for one in (user, reader, other):
+            await host.adapter.put_user(now, one)
+        async with session_as(host, now, user) as session:
+            await session.run('CREATE SCHEMA "a "" TO b; c"')
+        # As users do where no guard makes everything be done by the tenant.
+        given = [f'IN SCHEMA "a "" TO b; c" GRANT SELECT ON TABLES TO {one}' for one in (other.name, tenant.name)]
+        given.append(f"GRANT USAGE ON TYPES TO {other.name} WITH GRANT OPTION")
+        for each in (*given, "REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC"):
+            await host.as_root_in(tenant, f"ALTER DEFAULT PRIVILEGES FOR ROLE {user.name} {each}")
+        said = await host.as_root_in(tenant, DEFAULTS)
+        assert {row[0] for row in said} == {tenant.name, now.login, user.name}
+        chunks, form, _ = await dumped(host, now)
+        await host.adapter.load(scratch, form, streamed(chunks), becomes=now)
+        await host.adapter.revoke(now)
+        await host.adapter.replace(now, scratch)
+        await host.adapter.destroy(scratch)
+        await host.adapter.restore(now)
+        assert await host.as_root_in(tenant, DEFAULTS) == said
+        await host.adapter.remove_user(now, other.name)
+        await host.adapter.clear(now)
+        await host.adapter.load(now, form, streamed(chunks))
+        left = await host.as_root_in(tenant, DEFAULTS)
+        assert {row[:3] for row in left} == {row[:3] for row in said if row[2] != "T"}
+        assert other.name not in str(left), "what is said of somebody who isn't there any more is left out"
     assert await host.catalog() == before
 
 

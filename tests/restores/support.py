@@ -54,6 +54,12 @@ async def full(caller: Caller, uuid: str) -> dict[str, Any]:
     return data
 
 
+async def waits_for(caller: Caller, operation: str, code: str) -> bool:
+    """Whether the operation waits with this reason."""
+    seen = data_of(await caller.get(f"/operations/{operation}"))
+    return bool(seen["status"] == "waiting" and seen["reason"]["code"] == code)
+
+
 async def ended(caller: Caller, operation: str) -> dict[str, Any]:
     """The operation at its end."""
 

@@ -18,7 +18,7 @@ from app.store.locks import transfers_lock
 from app.store.session import fetch
 from tests.e2e.backup_storm import store_lost
 from tests.restores.conftest import ENGINES
-from tests.restores.support import backed_up, ended, filled, full, session, visits
+from tests.restores.support import WAIT, backed_up, ended, filled, full, session, visits, waits_for
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -41,7 +41,7 @@ async def test_what_there_was_is_loaded_back(service: RunningService, caller: Ca
             error_of(await caller.delete(f"/backups/{kept}"), 409, "backup_being_restored")
         for damaged in (backup["uuid"], str(before)):
             _flip(service, damaged)
-    await until(lambda: _waits_for(caller, operation["uuid"], "data_not_back"))
+    await until(lambda: waits_for(caller, operation["uuid"], "data_not_back"))
     assert (await full(caller, made["uuid"]))["status"] == "paused"
     _flip(service, str(before))
     seen = await ended(caller, operation["uuid"])
@@ -59,7 +59,7 @@ async def test_a_store_that_is_away_is_waited_for(service: RunningService, calle
         created = body_of(await caller.create("again", source=source), 202)
         restored = body_of(await caller.post(f"/databases/{made['uuid']}/restorations", source), 202)
         for one in (created, restored):
-            await until(lambda one=one: _waits_for(caller, one["operation"]["uuid"], "backup_store_unavailable"))  # type: ignore[misc]
+            await until(lambda one=one: waits_for(caller, one["operation"]["uuid"], "backup_store_unavailable"))  # type: ignore[misc]
         async with session(made) as tenant:
             await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
     for one in (created, restored):
@@ -92,6 +92,41 @@ async def test_a_backup_that_expires_while_one_of_two_restores_is_cancelled(
     assert await keeping.expire(terms, UUID(made["uuid"])) == 1
 
 
+async def test_a_host_without_storage_takes_no_copy(service: RunningService, caller: Caller) -> None:
+    """Where its operator said how much it has."""
+    made = await filled(caller, Engine.POSTGRES)
+    backup = await backed_up(caller, made)
+    source, uuid = {"backup_uuid": backup["uuid"]}, UUID(made["uuid"])
+    await fetch("UPDATE backups SET size_bytes = 2^30 WHERE uuid = $1", UUID(backup["uuid"]))
+    await fetch(
+        "INSERT INTO database_usage (database_id, storage_bytes) SELECT id, 9 FROM databases WHERE uuid = $1"
+        " ON CONFLICT (database_id) DO UPDATE SET storage_bytes = greatest(9, database_usage.storage_bytes)",
+        uuid,
+    )
+    bounded = "UPDATE engine_hosts SET storage_gb = $2 WHERE id = (SELECT host_id FROM databases WHERE uuid = $1)"
+    try:
+        await fetch(bounded, uuid, 1)
+        refused = [
+            await caller.create("again", source=source),
+            await caller.post(f"/databases/{uuid}/restorations", source),
+        ]
+        for answer, field in zip(refused, ("source", "backup_uuid"), strict=True):
+            error = error_of(answer, 422, "capacity_exhausted")
+            assert error["details"] == {"field": field}
+            assert "storage" in error["message"]
+        data_of(await caller.post(f"/backups/{backup['uuid']}/restore_tests", None), 202)
+        await until(lambda: _has_no_room(caller, backup))
+        await fetch(bounded, uuid, 3)
+        assert data_of(await caller.post(f"/databases/{uuid}/restorations", source, params=WAIT))["status"] == "active"
+    finally:
+        await fetch(bounded, uuid, None)
+
+
+async def _has_no_room(caller: Caller, backup: dict[str, Any]) -> bool:
+    proof = data_of(await caller.get(f"/backups/{backup['uuid']}"))["proof"]
+    return proof["status"] == "running" and "No host that takes it has room" in (proof["error"] or "")
+
+
 @asynccontextmanager
 async def _held_before_the_exchange(made: dict[str, Any]) -> AsyncIterator[UUID]:
     """What there was is in this backup, and nothing of it is touched before the end of the block."""
@@ -121,11 +156,6 @@ def _flip(service: RunningService, backup: str) -> None:
     held = bytearray(part.read_bytes())
     held[len(held) // 2] ^= 1
     part.write_bytes(held)
-
-
-async def _waits_for(caller: Caller, operation: str, code: str) -> bool:
-    seen = data_of(await caller.get(f"/operations/{operation}"))
-    return bool(seen["status"] == "waiting" and seen["reason"]["code"] == code)
 
 
 async def _is_active(caller: Caller, made: dict[str, Any]) -> bool:

@@ -13,8 +13,9 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
 
     `host` and `port` are the public address, which tenants get. `admin_sealed` is the service's own access; `tls` and
     `tls_ca` are its requirements for the server's certificate. `connection_capacity` are the sessions that tenants may
-    have open on it together, each of which may be promised `connection_overcommit` times. `extensions` are those that
-    tenants may create, as of the last inspection. `sick_until` excludes a host that failed from placement for a while.
+    have open on it together, each of which may be promised `connection_overcommit` times. `storage_gb` is
+    what its databases may take together, null where nobody said. `extensions` are those that tenants may create, as of
+    the last inspection. `sick_until` excludes a host that failed from placement for a while.
     A row with `removed_at` is a server that is no longer used: only destroyed databases refer to it, and its
     credentials are deleted.
     """
@@ -32,6 +33,7 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
     capacity = Integer()
     connection_capacity = Integer()
     connection_overcommit = Integer(default=1)
+    storage_gb = Integer(null=True, default=None)
     extensions = Array(base_column=Text(), default=list)
     draining = Boolean(default=False)
     sick_until = columns.moment()

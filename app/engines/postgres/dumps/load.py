@@ -1,7 +1,7 @@
 """Loading a dump as the tenant: what it defines runs with the tenant's rights, whatever it is."""
 
 import re
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 
 from app.engines.base import HostFull, Tenant
 from app.engines.dumping import DumpFormat, LoadRefused
@@ -41,6 +41,8 @@ prints no code; a dump that says so itself is loaded again, at its tenant's own 
 _TRANSACTIONS = "--transaction-size=100"
 """Not one for each object, and not one for all, whose locks the server would hold together. Since version 17."""
 _TRANSACTIONS_SINCE = 17
+_MOST_OF_ACCOUNTS = 16 * 2**20
+"""Characters of statements that wait for the end of a load."""
 
 
 class _Loadable(Archive):
@@ -54,6 +56,9 @@ class _Loadable(Archive):
         self._owner = owner
         self._accounts = accounts
         self._of_template: set[str] = set()
+        self.of_accounts: list[str] = []
+        """Default rights that the owner's accounts give, which the tenant may not change."""
+        self._accounts_length = 0
 
     def see(self, entry: Entry) -> None:
         carried = self._accounts if self.database == self._owner else ()
@@ -61,6 +66,8 @@ class _Loadable(Archive):
         definition = entry.definition or ""
         if entry.kind in ("ACL", "DEFAULT ACL"):
             entry.definition = roles.granted(definition)
+            if entry.kind == "DEFAULT ACL":
+                self._keep(RoleNames(self.database, self._owner, carried).given_by_accounts(definition))
         elif entry.kind == "POLICY":
             entry.definition = roles.policy(definition)
         elif entry.kind == "EXTENSION" and _OF_TEMPLATE.search(definition):
@@ -68,6 +75,16 @@ class _Loadable(Archive):
             self._of_template.add(f"EXTENSION {entry.tag}")
         elif entry.kind == "COMMENT" and entry.tag in self._of_template:
             entry.definition = ""
+
+    def _keep(self, statements: Iterable[str]) -> None:
+        try:
+            for statement in statements:
+                self.of_accounts.append(statement)
+                self._accounts_length += len(statement)
+                if self._accounts_length > _MOST_OF_ACCOUNTS:
+                    raise ArchiveInvalid(f"the default rights of its users are above {_MOST_OF_ACCOUNTS // 2**20} MiB")
+        except ValueError as error:
+            raise ArchiveInvalid(str(error)) from error
 
 
 async def load(
@@ -97,13 +114,20 @@ async def load(
         ) as environ,
         RunningTool(folder / "pg_restore", arguments, environ, reads=True) as running,
     ):
-        await _feed(running, _Loadable(tenant.name, owner.name, accounts), chunks)
+        loadable = _Loadable(tenant.name, owner.name, accounts)
+        await _feed(running, loadable, chunks)
         if await running.end() != 0:
             await answering(connections)
             why = said(running.errors, "pg_restore was ended, or took too much memory")
             if any(sign in running.errors for sign in _LACKING):
                 raise HostFull(why)
             raise LoadRefused(why)
+        if loadable.of_accounts:
+            # By the administrator, as what new users may read is: the tenant is no member of its accounts. They run
+            # nothing.
+            async with connections.admin_in(tenant.name) as inside:
+                for statement in loadable.of_accounts:
+                    await inside.execute(statement)
 
 
 async def _feed(running: ToolProcess, archive: Archive, chunks: AsyncIterator[bytes]) -> None:

@@ -13,6 +13,13 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 _TOKEN = re.compile(r"""\s+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[A-Za-z_][A-Za-z0-9_$]*|.""", re.DOTALL)
+_NAME = r'(?:"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_$]*)'
+_DEFAULT_RIGHTS = re.compile(
+    rf"ALTER DEFAULT PRIVILEGES FOR ROLE (?P<maker>{_NAME})(?: IN SCHEMA {_NAME})?"
+    r" (?:GRANT|REVOKE)(?: GRANT OPTION FOR)? [A-Z]+(?: , [A-Z]+)*"
+    rf" ON (?:TABLES|SEQUENCES|FUNCTIONS|TYPES|SCHEMAS|LARGE OBJECTS) (?:TO|FROM) (?P<to>{_NAME})"
+    r"(?: WITH GRANT OPTION)?"
+)
 _PREDEFINED = "pg_"
 _EVERYBODY = "PUBLIC"
 
@@ -43,6 +50,23 @@ class RoleNames:
             elif not as_another and (written := self._in_statement(statement)) is not None:
                 kept.append(written)
         return "".join(f"{statement};\n" for statement in kept)
+
+    def given_by_accounts(self, text: str) -> Iterator[str]:
+        """The statements of an entry with default rights by which an account that is carried says what others may do
+        with what it makes. Each has the one form that the tool writes, so that it can be run by somebody with more
+        rights than its writer. Raises `ValueError` for another form."""
+        for statement in _statements(text):
+            words = [token for token in statement if not token.isspace()]
+            written = " ".join(words)
+            form = _DEFAULT_RIGHTS.fullmatch(written)
+            if form is None:
+                if "DEFAULT" in map(str.upper, words):
+                    raise ValueError(f"default rights in a form that is not known: {written[:200]}")
+                continue
+            whose = self.named(_plain(form["to"]))
+            if _plain(form["maker"]) in self._carried and whose is not None:
+                to = whose if whose == _EVERYBODY else quoted_name(whose)
+                yield f"{written[: form.start('to')]}{to}{written[form.end('to') :]}"
 
     def policy(self, text: str) -> str:
         """A statement that makes a policy, empty if it would be for nobody."""
@@ -126,6 +150,10 @@ def _statements(text: str) -> Iterator[list[str]]:
 def _after(tokens: list[str], word: str) -> int | None:
     """The place after this word, which isn't quoted."""
     return next((at + 1 for at, token in enumerate(tokens) if token.upper() == word), None)
+
+
+def quoted_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _plain(token: str) -> str:
