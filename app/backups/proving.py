@@ -62,8 +62,9 @@ class BackupProving:
     async def test(self, test: ProveBackupInput) -> ProofStatus:
         """Until its result is recorded. Raises `NotWanted` when it is over or the backup is gone; `EngineError` and
         `BackupStoreError` when another attempt may succeed."""
-        scratch = await self._add_scratch(test)
+        scratch = None
         try:
+            scratch = await self._add_scratch(test)
             await self._restore(test, scratch)
         except NotWanted:
             raise
@@ -72,7 +73,8 @@ class BackupProving:
                 await testing.note_trouble(test, _for_team(fault))
             raise
         finally:
-            await asyncio.shield(_end_quietly(scratch.uuid))
+            if scratch is not None:
+                await asyncio.shield(_end_quietly(scratch.uuid))
         ended = await records.find(test.backup)
         assert ended is not None, "rows of backups are kept"
         return ended.proof_status

@@ -1,5 +1,6 @@
 """`headwater backups verify-store|recover|restore`: backups as the store has them."""
 
+import contextlib
 import os
 from pathlib import Path
 from uuid import UUID
@@ -91,7 +92,7 @@ async def recover(identity: Path | None) -> Rows:
 
 
 @click.command("restore")
-@click.argument("backup", type=UUID, metavar="UUID")
+@click.argument("backup")
 @click.option("--team", "team_id", type=int, required=True, help="The id of the team whose database it becomes.")
 @click.option("--name", help="The database's name, if not the one that it had.")
 @click.option("--region", help="Its region, if not the one that it was in.")
@@ -99,19 +100,21 @@ async def recover(identity: Path | None) -> Rows:
 @click.option("--wait", type=click.FloatRange(min=0), default=600, show_default=True, help="Seconds to wait for it.")
 @shown
 async def restore(
-    backup: UUID, team_id: int, name: str | None, region: str | None, identity: Path | None, wait: float
+    backup: str, team_id: int, name: str | None, region: str | None, identity: Path | None, wait: float
 ) -> RestoredDatabase:
-    """Bring a backup back from the store as a new database of a team, whether we have a record of it or not."""
+    """Bring a backup back from the store as a new database of a team, whether we have a record of it or not. BACKUP
+    is a uuid or the beginning of one."""
     async with store():
         dsn = settings().control_dsn
         assert dsn is not None, "the store is connected"
+        stored = backup_store(identity)
         try:
             restoring = Draft(action=Action.DATABASE_RECOVER, object="database", team_id=team_id)
             async with RowWatch(dsn).running() as watch:
                 with drafting(restoring):
                     database = await restore_stored(
-                        backup_store(identity),
-                        backup,
+                        stored,
+                        await _whole_uuid(stored, backup),
                         team_id=team_id,
                         name=name,
                         region=region,
@@ -127,6 +130,16 @@ async def restore(
     return RestoredDatabase(
         uuid=record.uuid, name=record.name, team_id=team_id, region=record.region, status=record.status.value
     )
+
+
+async def _whole_uuid(backups: BackupStore, given: str) -> UUID:
+    with contextlib.suppress(ValueError):
+        return UUID(given)
+    kept = [item.backup async for item in backups.walk() if isinstance(item, StoredBackup)]
+    found = [backup for backup in kept if str(backup).startswith(given.lower())]
+    if len(found) != 1:
+        raise click.ClickException(f"The store has {len(found) or 'no'} backups whose uuid begins with {given!r}.")
+    return found[0]
 
 
 def lone_backup_store(identity: Path | None) -> BackupStore:

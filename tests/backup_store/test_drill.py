@@ -96,7 +96,9 @@ async def test_the_drill(lost: Lost) -> None:
     refused = await command.refusal("backups", "restore", backup["uuid"], "--team", str(after.team_id))
     assert "--identity" in refused
     identity = str(lost.service.folder / "identity")
-    restored = await run("backups", "restore", backup["uuid"], "--team", str(after.team_id), "--identity", identity)
+    restored = await run(
+        "backups", "restore", backup["uuid"][:13], "--team", str(after.team_id), "--identity", identity
+    )
     assert isinstance(restored, dict)
     assert (restored["status"], restored["name"]) == ("active", "source")
     await came_back(after, restored["uuid"])

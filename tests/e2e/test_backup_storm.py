@@ -21,6 +21,8 @@ from tests.support.store_faults import Fault, store_faults
 _FEW = 10
 _CLIENTS = 3
 _CALM_SECONDS = 240
+_PATIENCE = 900
+"""Of a client, who meets parts that are killed anew before all of them are back."""
 
 
 async def test_what_is_called_completed_restores(stack: LiveStack) -> None:
@@ -65,7 +67,7 @@ def _asked() -> tuple[int, int]:
 
 
 async def _storm(stack: LiveStack, kills: int, seed: int, *, store_down: StoreDown | None = None) -> None:
-    async with client_of(stack, patience=_CALM_SECONDS) as client:
+    async with client_of(stack, patience=_PATIENCE) as client:
         scene = BackupScene(stack, client, store_down=store_down)
         await asyncio.gather(fill(scene, "postgres"), fill(scene, "mysql"))
         stop = asyncio.Event()
