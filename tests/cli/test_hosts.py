@@ -132,7 +132,7 @@ async def test_what_its_databases_may_take(headwater: Headwater, admin: AdminAdd
     assert await bound() == 800
     await headwater.json("hosts", "set", id, "--storage-gb", "0")
     assert await bound() is None
-    assert "--storage-gb" in await headwater.refusal("hosts", "set", id)
+    assert "--storage-gb" in await headwater.refusal("hosts", "set", id, exit_code=2)
 
 
 async def test_adding_again_brings_it_up_to_date(headwater: Headwater, admin: AdminAddress) -> None:
