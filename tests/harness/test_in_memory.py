@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import in_memory
 from tests.support.in_memory import run_folder
 
 ROOT = "PYTEST_DEBUG_TEMPROOT"
@@ -17,7 +18,10 @@ def named(monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_folder_lives_as_long_as_its_run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_lives_as_long_as_its_run(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(in_memory, "MEMORY", tmp_path)
     monkeypatch.delenv(ROOT, raising=False)
     first = run_folder()
     if first is None:
@@ -33,11 +37,12 @@ def test_a_folder_lives_as_long_as_its_run(monkeypatch: pytest.MonkeyPatch, capf
     first.close(keep=True)
     assert (folder / "kept").exists(), "somebody is to look at it"
     assert str(folder) in capfd.readouterr().err
-    third = run_folder()
-    assert third is not None
-    assert not folder.exists()
-    third.close(keep=False)
-    named(monkeypatch)
+    for number in range(2):
+        later = run_folder()
+        assert later is not None
+        assert folder.exists() == (number == 0), "until another has failed"
+        named(monkeypatch)
+        later.close(keep=number == 0)
 
 
 def test_another_place_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-_MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")
 _PREFIX = "hw-"
 """Short: paths of sockets have 107 bytes at most."""
 _ROOT = "PYTEST_DEBUG_TEMPROOT"
@@ -31,28 +31,28 @@ class RunFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self, *, keep: bool) -> None:
-        """Removes it, unless somebody is to look at it: then the next run does."""
+        """Removes it, unless somebody is to look at it: then one of the next runs does."""
         os.close(self._lock)
         if keep:
-            os.write(2, f"what the run wrote is in {self._folder}, in memory, until the next run\n".encode())
+            os.write(2, f"what the run wrote is in {self._folder}, in memory, until another has failed\n".encode())
         else:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def run_folder() -> RunFolder | None:
     """Has pytest make its folders in memory; None where another place is named, or there is no room."""
-    if os.environ.get(_ROOT) or not _MEMORY.is_dir():
+    if os.environ.get(_ROOT) or not MEMORY.is_dir():
         return None
     _remove_those_of_ended_runs()
     if not _has_room():
         return None
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_MEMORY))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=MEMORY))
     os.environ[_ROOT] = str(folder)
     return RunFolder(folder)
 
 
 def _has_room() -> bool:
-    memory = os.statvfs(_MEMORY)
+    memory = os.statvfs(MEMORY)
     # Tests run programs that they write.
     runs_programs = not memory.f_flag & os.ST_NOEXEC
     is_large = memory.f_bavail * memory.f_frsize >= _FOLDER_BYTES
@@ -60,9 +60,11 @@ def _has_room() -> bool:
 
 
 def _remove_those_of_ended_runs() -> None:
-    for folder in _MEMORY.glob(f"{_PREFIX}*"):
-        if folder.stat().st_uid == os.getuid() and not _is_used(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+    """All but the last of them: a second try must not remove what the first has left."""
+    ours = [folder for folder in MEMORY.glob(f"{_PREFIX}*") if folder.stat().st_uid == os.getuid()]
+    ended = sorted((folder for folder in ours if not _is_used(folder)), key=lambda folder: folder.stat().st_mtime)
+    for folder in ended[:-1]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_used(folder: Path) -> bool:
