@@ -32,7 +32,7 @@ _SECONDS = 60
 async def chromium(*, keeping_pages: bool = False) -> AsyncIterator[Browser]:
     """Skips the test on a machine without one. `keeping_pages`: one that keeps pages that were left, to show them again
     as they were, as browsers do when they aren't driven."""
-    program = find_chromium()
+    program = find_chromium(keeping_pages=keeping_pages)
     if program is None:
         pytest.skip("no Chromium on this machine; `make test` installs one as root or with sudo")
     expect.set_options(timeout=1000 * _SECONDS)
