@@ -24,7 +24,9 @@ async def made(visit: Visit, **fields: Any) -> dict[str, Any]:
 async def begin(page: Page, action: str) -> Locator:
     """The dialog of an action."""
     await press(page.locator("main").get_by_role("button", name=action, exact=True).first)
-    return page.get_by_role("dialog")
+    dialog = page.get_by_role("dialog")
+    await dialog.wait_for()
+    return dialog
 
 
 async def do(page: Page, action: str, confirm: str | None = None, **fields: str) -> None:
