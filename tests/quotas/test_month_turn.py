@@ -4,25 +4,34 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.quotas import QuotaActivitiesOnHosts, QuotaActivitiesOnStore
+from activities.usage import UsageActivitiesOnStore
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.contracts.queues import CONTROL_QUEUE, engine_queue
 from app.core.settings import Settings
 from app.quotas.plans import DEFAULT_PLANS
 from app.quotas.usage import month_of
 from app.store.session import fetch
+from tests.cli.command import Headwater
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import refused
 from tests.servers import RunningServer
 from tests.support.time_skipping import time_skipping
+from tests.usage.histories import KEEP, begin, set_clock
+from tests.usage.ledger_model import PERIOD, Key, Sums
+from tests.usage.test_ledger import stored_ledger
+from tests.usage.test_report import SUMS
 from workers.runner import activity_methods
+from workflows.close_usage import CloseUsageWorkflow
 from workflows.enforce_quotas import EnforceQuotasWorkflow
 
+HOUR = timedelta(hours=1)
 LATER = timedelta(days=40)
 HOURS = 100
 
@@ -34,8 +43,11 @@ async def _served(on_bench: Bench) -> AsyncIterator[Client]:
         Worker(
             client,
             task_queue=CONTROL_QUEUE,
-            workflows=[EnforceQuotasWorkflow],
-            activities=activity_methods(QuotaActivitiesOnStore(DEFAULT_PLANS)),
+            workflows=[EnforceQuotasWorkflow, CloseUsageWorkflow],
+            activities=[
+                *activity_methods(QuotaActivitiesOnStore(DEFAULT_PLANS)),
+                *activity_methods(UsageActivitiesOnStore(PERIOD, KEEP)),
+            ],
             workflow_runner=UnsandboxedWorkflowRunner(),
         ),
         Worker(
@@ -49,26 +61,64 @@ async def _served(on_bench: Bench) -> AsyncIterator[Client]:
         yield client
 
 
+class Clocks:
+    """Temporal's and that of the meters, which go together: both skip the same time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.began = self.now = datetime.now(UTC).replace(microsecond=0)
+
+    async def run(self, workflow: type[EnforceQuotasWorkflow | CloseUsageWorkflow], *, later: timedelta) -> None:
+        self.now += later
+        handle = await self._client.start_workflow(
+            workflow.run, id=str(uuid4()), task_queue=CONTROL_QUEUE, start_delay=later
+        )
+        await set_clock(int(self.now.timestamp()))
+        await asyncio.wait_for(handle.result(), 60)
+
+
+def _seconds_of(ledger: dict[Key, Sums], made: dict[str, Any]) -> timedelta:
+    """In which it was active."""
+    return timedelta(seconds=sum(sums[0] for (uuid, _), sums in ledger.items() if uuid == UUID(made["uuid"])))
+
+
+async def _sums_by(headwater: Headwater, group_by: str, clocks: Clocks) -> dict[str, int]:
+    """Of all that `headwater usage` reports of the closed periods, by months."""
+    span = ("--from", clocks.began.date().isoformat(), "--to", clocks.now.strftime("%Y-%m-%dT%H:00:00Z"))
+    lines = await headwater.json("usage", "--group-by", group_by, "--granularity", "month", *span)
+    assert len({line["starts_at"][:7] for line in lines}) > 1, "a month has turned"
+    return {name: sum(int(line[name]) for line in lines) for name in SUMS}
+
+
 async def test_what_ran_out_of_hours_comes_back_when_the_month_turns(
-    control_dsn: str, postgres_server: RunningServer
+    control_dsn: str, control_admin_dsn: str, postgres_server: RunningServer
 ) -> None:
     async with bench(control_dsn, postgres_server) as on_bench, _served(on_bench) as client:
-        made = await on_bench.create(tier="free")
+        clocks = Clocks(client)
+        await begin(control_admin_dsn, int(clocks.now.timestamp()))
+        made, other = await on_bench.create(tier="free"), await on_bench.create(tier="pro")
 
-        async def enforce(delay: timedelta = timedelta(0)) -> None:
-            handle = await client.start_workflow(
-                EnforceQuotasWorkflow.run, id=f"enforce/{uuid4()}", task_queue=CONTROL_QUEUE, start_delay=delay
-            )
-            await asyncio.wait_for(handle.result(), 60)
-
-        await enforce()
-        await fetch("UPDATE database_usage SET runtime_seconds = $1", HOURS * 3600.0)
-        await enforce()
+        await clocks.run(EnforceQuotasWorkflow, later=HOUR)
+        ran_out = (
+            "UPDATE database_usage SET runtime_seconds = $1 FROM databases d WHERE d.id = database_id AND d.uuid = $2"
+        )
+        await fetch(ran_out, HOURS * 3600.0, UUID(made["uuid"]))
+        await clocks.run(EnforceQuotasWorkflow, later=HOUR)
         paused = await on_bench.follow(made)
         assert (paused.status, paused.paused_reason) == (DatabaseStatus.PAUSED, PauseReason.RUNTIME)
         assert await refused(made)
-        await enforce(LATER)
+        await clocks.run(EnforceQuotasWorkflow, later=LATER)
         assert (await on_bench.follow(made)).status is DatabaseStatus.ACTIVE
         assert not await refused(made)
         used = await on_bench.usage(made)
-        assert (used["runtime_seconds"], used["runtime_month"]) == (0, month_of(datetime.now(UTC) + LATER))
+        assert (used["runtime_seconds"], used["runtime_month"]) == (0, month_of(clocks.now))
+
+        await clocks.run(CloseUsageWorkflow, later=HOUR)
+        ledger = await stored_ledger()
+        closed = clocks.now.replace(minute=0, second=0)
+        assert _seconds_of(ledger, made) == 2 * HOUR + (closed - (clocks.now - HOUR))
+        assert _seconds_of(ledger, other) == closed - clocks.began
+        in_all = {name: sum(sums[place] for sums in ledger.values()) for place, name in enumerate(SUMS)}
+        headwater = Headwater({"CONTROL_DSN": on_bench.api.control_dsn})
+        for group_by in ("database", "team"):
+            assert await _sums_by(headwater, group_by, clocks) == in_all
