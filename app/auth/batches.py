@@ -86,23 +86,36 @@ class Batches(Generic[Said]):
         """Decides on what waits, batch by batch, until nothing does that another task isn't at."""
         while batch := self._take():
             try:
-                hashes = [secret for secret, waiters in batch.items() for _ in waiters]
-                # As text: the driver would parse each of them again.
-                addresses = [address for waiters in batch.values() for address, _ in waiters]
-                async with self._connection() as connection:
-                    verdicts = await self._ask(connection, hashes, addresses)
-                for secret, waiters in batch.items():
-                    verdict = verdicts.get(secret)
-                    if verdict is not None and verdict.postponed:
-                        self._postponed.setdefault(secret, []).extend(waiters)
-                    else:
-                        self._settle(waiters, verdict)
+                await self._decide(batch)
+            except asyncpg.DataError:
+                await self._decide_one_by_one(batch)
             except Exception as fault:
                 _refuse(batch, fault)
             finally:
                 self._asking -= batch.keys()
         # With no pause since the queue was empty, or a request could come in between and find nobody.
         self._tasks.discard(asyncio.current_task())
+
+    async def _decide(self, batch: Batch) -> None:
+        hashes = [secret for secret, waiters in batch.items() for _ in waiters]
+        # As text: the driver would parse each of them again.
+        addresses = [address for waiters in batch.values() for address, _ in waiters]
+        async with self._connection() as connection:
+            verdicts = await self._ask(connection, hashes, addresses)
+        for secret, waiters in batch.items():
+            verdict = verdicts.get(secret)
+            if verdict is not None and verdict.postponed:
+                self._postponed.setdefault(secret, []).extend(waiters)
+            else:
+                self._settle(waiters, verdict)
+
+    async def _decide_one_by_one(self, batch: Batch) -> None:
+        """After a statement that failed for what is stored of one secret: the others' requests don't fail with it."""
+        for secret, waiters in batch.items():
+            try:
+                await self._decide({secret: waiters})
+            except Exception as fault:
+                _refuse({secret: waiters}, fault)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:

@@ -285,6 +285,14 @@ async def test_no_limit_of_a_key_keeps_other_keys_out(shared: LoneApi) -> None:
     assert data_of(stored) == data_of(changed) | {"last_used_at": data_of(stored)["last_used_at"]}
 
 
+async def test_a_key_that_cannot_be_read_keeps_no_other_out(shared: LoneApi) -> None:
+    """Whatever wrote it: nothing that the service takes."""
+    broken, other = await shared.caller(), await shared.caller()
+    await fetch("UPDATE api_keys SET allowed_ips = '{not-a-network}' WHERE id = $1", broken.key_id)
+    answers = await asyncio.gather(*(one.get("/me") for one in [broken, other] * 8))
+    assert [answer.status_code for answer in answers] == [500, 200] * 8
+
+
 async def test_both_texts_work_during_an_overlap(shared: LoneApi) -> None:
     caller = await shared.caller()
     key = await minted(caller, controls={"requests_per_minute": 12})

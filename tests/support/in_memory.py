@@ -8,6 +8,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -61,9 +62,14 @@ def _has_room() -> bool:
 
 def _remove_those_of_ended_runs() -> None:
     """All but the last of them: a second try must not remove what the first has left."""
-    ours = [folder for folder in MEMORY.glob(f"{_PREFIX}*") if folder.stat().st_uid == os.getuid()]
-    ended = sorted((folder for folder in ours if not _is_used(folder)), key=lambda folder: folder.stat().st_mtime)
-    for folder in ended[:-1]:
+    ended: list[tuple[float, Path]] = []
+    for folder in MEMORY.glob(f"{_PREFIX}*"):
+        # Another run that begins may remove it first.
+        with suppress(FileNotFoundError):
+            status = folder.stat()
+            if status.st_uid == os.getuid() and not _is_used(folder):
+                ended.append((status.st_mtime, folder))
+    for _, folder in sorted(ended)[:-1]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
