@@ -77,7 +77,7 @@ async def test_pictures_of_the_documentation(console: Console) -> None:
         data_of(await owner.patch(f"/blueprints/{blueprint}", {"name": "orders, first tables"}))
         page = await visit.open(f"/blueprints/{blueprint}/run?database={databases['orders']['uuid']}")
         await page.get_by_role("button", name="Dry run").click()
-        await page.get_by_text("passed; nothing was changed").wait_for()
+        await page.get_by_role("region", name="Dry run").get_by_text("passed; nothing was changed").wait_for()
         await page.emulate_media(color_scheme="dark")
         await page.screenshot(path=folder / "dry-run.png")
 
