@@ -39,7 +39,7 @@ class Whole(msgspec.Struct, forbid_unknown_fields=True):
         (b'{"name": "a", "parts": [{"size": 1}, {"size": 0}]}', InvalidField, "parts[1].size"),
         (b'{"name": "a", "parts": [{}]}', MissingRequiredField, "parts[0].size"),
         (b'{"name": "a", "parts": [{"size": 1, "colour": 2}]}', InvalidField, "parts[0].colour"),
-        (b'{"name": "a", "by_name": {"x": {"size": "1"}}}', InvalidField, "by_name[...].size"),
+        (b'{"name": "a", "by_name": {"x": {"size": "1"}}}', InvalidField, "by_name.x.size"),
         (b'{"name": "a", "parts": {}}', InvalidField, "parts"),
         (b'{"parts": []}', MissingRequiredField, "name"),
         (b'{"name": "a", "Name": "b"}', InvalidField, "Name"),
