@@ -1,5 +1,6 @@
 """Identifiers: unguessable, and of a form that every place where they go accepts."""
 
+import os
 import re
 from uuid import uuid4
 
@@ -31,3 +32,14 @@ def test_request_ids_and_uuids_differ() -> None:
     assert len({request_id() for _ in range(MANY)}) == MANY
     assert len({new_uuid() for _ in range(MANY)}) == MANY
     assert new_uuid().version == 4
+
+
+def test_a_forked_process_gives_ids_of_its_own() -> None:
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writing, request_id().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 100).decode() != request_id()
+    os.close(reading)
+    os.close(writing)
