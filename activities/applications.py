@@ -5,8 +5,8 @@ import contextlib
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.applications import records, running
-from app.applications.records import ApplicationRecord
+from app.blueprints.applications import records, running
+from app.blueprints.applications.records import ApplicationRecord
 from app.contracts.applications import ApplicationActivities, ApplicationResult
 from app.core.limiter import Limiter
 from app.core.secrets import SecretBox

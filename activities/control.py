@@ -5,6 +5,7 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures
+from app.backups.restores.sources import hosts_for
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.credentials import ends
@@ -12,7 +13,6 @@ from app.databases import deletion, limits, moving
 from app.provisioning import lifecycle
 from app.queries.targets import delete_reader
 from app.quotas.plans import Plans
-from app.restores.sources import hosts_for
 from app.store.session import transaction
 
 

@@ -8,8 +8,8 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from app.backup_store.errors import BackupStoreError, StoreRefused
 from app.backups.final import FinalBackupFailed, FinalBackupPending
+from app.backups.storage.errors import BackupStoreError, StoreRefused
 from app.contracts.backups import (
     BACKUP_STORE_REFUSED,
     BACKUP_STORE_UNAVAILABLE,

@@ -8,13 +8,13 @@ from activities.errors import as_failures
 from app.contracts.pool import PoolActivities, PoolHostActivities, RefillResult, VerifyMembers
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
+from app.databases.pool import refill, verification
 from app.hosts.adapters import Adapters
-from app.pool import refill, verification
 from app.quotas.plans import Plans
 
 
 class PoolActivitiesOnStore(PoolActivities):
-    """Through `app.pool.refill`."""
+    """Through `app.databases.pool.refill`."""
 
     def __init__(self, plans: Plans, box: SecretBox, settings: Settings) -> None:
         self._plans = plans

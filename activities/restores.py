@@ -7,9 +7,19 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures, failure
-from app.backup_store.errors import BackupDamaged, BackupMissing, IdentityNeeded, KeyUnknown
-from app.backup_store.store import BackupStore
+from app.backups.restores import in_place, preparing, records
+from app.backups.restores.faults import (
+    BackupGone,
+    BackupUnmade,
+    DataNotBack,
+    ScratchGone,
+    SourceGone,
+    SourceUnavailable,
+)
+from app.backups.restores.transfers import Transfers
 from app.backups.restoring import ContentsDiffer
+from app.backups.storage.errors import BackupDamaged, BackupMissing, IdentityNeeded, KeyUnknown
+from app.backups.storage.store import BackupStore
 from app.contracts import restores as kinds
 from app.contracts.restores import (
     FillActivities,
@@ -27,9 +37,6 @@ from app.hosts.slots import HostSlots
 from app.provisioning import opening
 from app.provisioning.lifecycle import fail_restoration
 from app.quotas.plans import Plans
-from app.restores import in_place, preparing, records
-from app.restores.faults import BackupGone, BackupUnmade, DataNotBack, ScratchGone, SourceGone, SourceUnavailable
-from app.restores.transfers import Transfers
 from app.store.locks import database_lock
 
 _FINAL: Mapping[type[Exception], str] = {

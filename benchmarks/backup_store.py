@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from app.backup_store.store import BackupStore
+from app.backups.storage.store import BackupStore
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.engines.dumping import CHUNK_BYTES

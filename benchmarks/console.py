@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 from playwright.async_api import Browser, BrowserContext, Page
 
-from app.sessions.links import make_link
+from app.accounts.sessions.links import make_link
 from app.store.session import fetch, fetch_scalar
 from benchmarks.api import add_host
 from benchmarks.api_servers import Account, account, running_servers

@@ -14,10 +14,10 @@ from pathlib import Path
 from uuid import UUID
 
 from app.engines.base import Counters
-from app.metrics import rollups, sampling
-from app.metrics.sampling import Sampled
 from app.store.migrate import migrate
 from app.store.session import execute, fetch
+from app.usage.metrics import rollups, sampling
+from app.usage.metrics.sampling import Sampled
 from benchmarks.processor_time import processor_seconds
 from tests import servers
 from tests.support.client import Caller

@@ -27,14 +27,14 @@ from app.core.ids import new_uuid
 from app.databases import hosted, records
 from app.engines.base import Counters
 from app.hosts.loads import place
-from app.metrics import sampling
-from app.metrics.sampling import Sampled
 from app.outbox.events import delete_old_events
 from app.quotas import usage
 from app.store.migrate import migrate
 from app.store.session import execute, fetch, fetch_values, transaction
 from app.upkeep.inventory.gauges import installation_gauges
 from app.upkeep.reconcile.records import check_records
+from app.usage.metrics import sampling
+from app.usage.metrics.sampling import Sampled
 from app.webhooks import waiting
 from app.webhooks.dispatch import dispatch
 from app.webhooks.records import delete_old_deliveries

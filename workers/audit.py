@@ -8,7 +8,7 @@ import structlog
 
 from app.audit.retention import drop_old, make_partitions, record_omitted
 from app.audit.sealing import newest_seal, seal_events
-from app.backup_store.store import BackupStore
+from app.backups.storage.store import BackupStore
 from app.core.clock import utc_now
 from app.core.settings import Settings
 from app.quotas.plans import Plans

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import structlog
 
-from app.backup_store.store import BackupStore
 from app.backups.admission import admit_waiting
 from app.backups.keeping import expire, find_expiring, find_removable, is_under_way, remove
 from app.backups.policies import BackupTerms
 from app.backups.scheduling import enrol, find_due, request_due
+from app.backups.storage.store import BackupStore
 from app.backups.testing import find_due_tests, request_due_test
 from app.core.clock import utc_now
 from workers.due import work_off

@@ -18,10 +18,10 @@ from activities.restores import FillActivitiesOnHosts, RestoreActivitiesOnHosts,
 from activities.sweep import SweepActivitiesOnStore
 from activities.usage import UsageActivitiesOnStore
 from activities.webhooks import WebhookActivitiesOnStore
-from app.backup_store.store import BackupStore
 from app.backups.final import FinalBackups
 from app.backups.policies import BackupTerms
 from app.backups.proving import BackupProving
+from app.backups.storage.store import BackupStore
 from app.backups.taking import BackupTaking
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_region
 from app.core.secrets import SecretBox

@@ -13,18 +13,18 @@ from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from app.backup_store.store import BackupStore
+from app.backups.storage.store import BackupStore
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region, with_backup_queues
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
 from app.core.tracing.spans import Tracer
-from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.quotas.file import load_plans
 from app.store.migrate import follow_migrations
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
+from app.webhooks.egress.sender import Sender
 from workers.audit import serve_audit
 from workers.backups import remove_ended_backups, serve_backups
 from workers.connections import watch_connections

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import structlog
 
-from app.backup_store.store import BackupStore
+from app.backups.storage.store import BackupStore
 from app.backups.stored import stored_record
 from app.core.clock import utc_now
 

@@ -7,12 +7,12 @@ from uuid import UUID
 
 import msgspec
 
-from app.backup_store.manifest import BackupManifest
 from app.backups import records
 from app.backups.events import append_event
 from app.backups.operation import find_operation
 from app.backups.policies import BackupTerms, find_rules, schedule_tested
 from app.backups.records import BackupRecord
+from app.backups.storage.manifest import BackupManifest
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import DatabaseStatus
 from app.databases import records as databases

@@ -10,11 +10,11 @@ from uuid import UUID
 import msgspec
 
 from app.auth.teams import get_team
-from app.backup_store.errors import BackupLocked
-from app.backup_store.store import BackupStore
 from app.backups import records
 from app.backups.policies import BackupTerms, find_rules
 from app.backups.records import BackupRecord
+from app.backups.storage.errors import BackupLocked
+from app.backups.storage.store import BackupStore
 from app.contracts.backups import BackupKind
 from app.store.session import execute, fetch_all, fetch_values, transaction
 

@@ -1,9 +1,9 @@
 """What a backup's manifest says of its database: enough to bring it back without our own database, with the same
 logins."""
 
-from app.backup_store.keys import BackupKey
-from app.backup_store.manifest import BackupManifest, ManifestUser, StoredParts
 from app.backups.records import BackupRecord
+from app.backups.storage.keys import BackupKey
+from app.backups.storage.manifest import BackupManifest, ManifestUser, StoredParts
 from app.core.secrets import SecretBox
 from app.credentials import users
 from app.databases.passwords import tenant_of

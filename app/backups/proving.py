@@ -8,7 +8,11 @@ from uuid import UUID
 
 import structlog
 
-from app.backup_store.errors import (
+from app.backups import records, testing
+from app.backups.policies import BackupTerms
+from app.backups.restoring import ContentsDiffer, load_backup
+from app.backups.sources import hosts_that_take
+from app.backups.storage.errors import (
     BackupDamaged,
     BackupMissing,
     BackupStoreError,
@@ -16,11 +20,7 @@ from app.backup_store.errors import (
     KeyUnknown,
     StoreRefused,
 )
-from app.backup_store.store import BackupStore
-from app.backups import records, testing
-from app.backups.policies import BackupTerms
-from app.backups.restoring import ContentsDiffer, load_backup
-from app.backups.sources import hosts_that_take
+from app.backups.storage.store import BackupStore
 from app.backups.time_limits import TimeLimit, time_limit, within
 from app.contracts.backups import ProofStatus, ProveBackupInput
 from app.core.secrets import SecretBox

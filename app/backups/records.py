@@ -15,7 +15,7 @@ from app.store.sealed import SealedColumn
 from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value
 
 SEALED_KEY = SealedColumn(table="backups", column="wrapped_key", row="s.uuid::text")
-"""Kept beside the store. `app.backup_store.keys.key_place` is the place of one."""
+"""Kept beside the store. `app.backups.storage.keys.key_place` is the place of one."""
 
 
 class BackupRecord(msgspec.Struct, frozen=True, kw_only=True):

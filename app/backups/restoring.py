@@ -7,11 +7,11 @@ from uuid import UUID
 
 import msgspec
 
-from app.backup_store.keys import BackupKey
-from app.backup_store.manifest import BackupManifest
-from app.backup_store.store import BackupStore
 from app.backups.records import BackupRecord
 from app.backups.schemas import Difference
+from app.backups.storage.keys import BackupKey
+from app.backups.storage.manifest import BackupManifest
+from app.backups.storage.store import BackupStore
 from app.engines.base import EngineAdapter, Tenant
 from app.engines.dumping import Content, ContentKind
 

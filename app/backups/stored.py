@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from app.backup_store.manifest import BackupManifest
 from app.backups.manifests import quotas_of
+from app.backups.storage.manifest import BackupManifest
 from app.contracts.backups import BackupStatus
 from app.engines.dumping import ContentKind
 from app.store.session import execute, fetch_all, fetch_one

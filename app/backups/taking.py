@@ -12,10 +12,6 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from app.backup_store.errors import BackupMissing, BackupStoreError, StoreRefused
-from app.backup_store.keys import BackupKey
-from app.backup_store.manifest import BackupManifest, StoredParts
-from app.backup_store.store import BackupStore
 from app.backups import ends, records
 from app.backups.ends import MAX_ERROR
 from app.backups.keeping import keep_until
@@ -23,6 +19,10 @@ from app.backups.manifests import describe
 from app.backups.operation import note_bytes
 from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
+from app.backups.storage.errors import BackupMissing, BackupStoreError, StoreRefused
+from app.backups.storage.keys import BackupKey
+from app.backups.storage.manifest import BackupManifest, StoredParts
+from app.backups.storage.store import BackupStore
 from app.backups.time_limits import TimeLimit, time_limit, within
 from app.backups.yielding import giving_way
 from app.contracts.backups import BackupKind, BackupStatus

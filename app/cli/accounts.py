@@ -5,6 +5,7 @@ from datetime import datetime
 import rich_click as click
 
 from app.accounts import member_service
+from app.accounts.sessions.links import SignInUrl, console_url, make_link
 from app.audit.actions import Action
 from app.audit.drafts import note, note_difference
 from app.audit.events import change
@@ -20,7 +21,6 @@ from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.core.clock import utc_now
-from app.sessions.links import SignInUrl, console_url, make_link
 
 _TIER = click.Choice(TIERS)
 _ROLE = click.Choice([role.value for role in Role])

@@ -16,7 +16,7 @@ from app.audit.filters import actor_filter
 from app.audit.records import EventFilters, EventRecord
 from app.audit.retention import kept_since
 from app.audit.verifying import Verifier
-from app.backup_store.errors import BackupStoreError
+from app.backups.storage.errors import BackupStoreError
 from app.cli.installation import backup_store, plans, settings, store
 from app.cli.output import shown, silent
 from app.cli.parameters import POSITIVE

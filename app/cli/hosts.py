@@ -10,6 +10,8 @@ import rich_click as click
 from app.audit.actions import Action
 from app.audit.drafts import Draft, drafting, note
 from app.audit.events import change
+from app.backups.restores.evacuation import evacuate
+from app.backups.restores.records import give_up_left_behind
 from app.cli.installation import secret_box, settings, store
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
@@ -20,8 +22,6 @@ from app.engines.registry import ADAPTERS
 from app.engines.tls import TlsMode, TlsPolicy, certificates
 from app.hosts import service
 from app.hosts.service import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, HostAdded, HostSummary, NewHost
-from app.restores.evacuation import evacuate
-from app.restores.records import give_up_left_behind
 from app.upkeep.reconcile import findings
 
 _TLS_MODES = [mode.value for mode in TlsMode if mode is not TlsMode.PREFER]

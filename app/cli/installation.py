@@ -10,7 +10,7 @@ import msgspec
 import rich_click as click
 
 from app.audit.drafts import MOST_TEXT
-from app.backup_store.store import BackupStore
+from app.backups.storage.store import BackupStore
 from app.core import context
 from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings

@@ -13,9 +13,9 @@ from app.cli.tables import Rows
 from app.core.clock import utc_now
 from app.core.errors import NotFound
 from app.databases import inventory
-from app.metrics import asking, service
-from app.metrics.names import MetricName
-from app.metrics.schemas import DatabaseMetrics
+from app.usage.metrics import asking, service
+from app.usage.metrics.names import MetricName
+from app.usage.metrics.schemas import DatabaseMetrics
 
 _SHOWN = 100
 """The maximum of lines in the table. `--json` prints all."""

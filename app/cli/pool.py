@@ -12,9 +12,9 @@ from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.contracts.base import Engine
 from app.core.temporal import connect_from_settings
-from app.pool import targets
-from app.pool.claim import nudge
-from app.pool.targets import MOST_MEMBERS, PoolStatus
+from app.databases.pool import targets
+from app.databases.pool.claim import nudge
+from app.databases.pool.targets import MOST_MEMBERS, PoolStatus
 
 
 @click.group()

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 import rich_click as click
 
-from app.applications.records import SEALED_VALUES
 from app.audit.actions import Action
 from app.audit.events import change
-from app.backup_store.errors import BackupStoreError
-from app.backup_store.store import BackupStore
 from app.backups.records import SEALED_KEY
+from app.backups.storage.errors import BackupStoreError
+from app.backups.storage.store import BackupStore
+from app.blueprints.applications.records import SEALED_VALUES
 from app.cli.installation import backup_store, secret_box, store
 from app.cli.output import shown
 from app.core.secrets import SecretBox

@@ -10,10 +10,10 @@ import rich_click as click
 
 from app.audit.actions import Action
 from app.audit.drafts import Draft, drafting
-from app.backup_store.checking import check_backup
-from app.backup_store.errors import BackupStoreError
-from app.backup_store.manifest import BackupManifest
-from app.backup_store.store import BackupStore, StoredBackup
+from app.backups.storage.checking import check_backup
+from app.backups.storage.errors import BackupStoreError
+from app.backups.storage.manifest import BackupManifest
+from app.backups.storage.store import BackupStore, StoredBackup
 from app.cli.installation import backup_store, plans, secret_box, settings, store
 from app.cli.output import shown
 from app.cli.tables import Rows

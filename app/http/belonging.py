@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from app.applications import records as applications
 from app.backups import records as backups
 from app.blueprints import records as blueprints
+from app.blueprints.applications import records as applications
 from app.credentials import rotations
 from app.databases import records as databases
 from app.operations import listing as operations

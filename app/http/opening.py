@@ -4,14 +4,17 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from app.accounts.calls import AccountServices
-from app.applications.routes import (
-    ApplicationServices,
-)
+from app.accounts.sessions.calls import SessionServices
+from app.accounts.sessions.oidc_provider import Provider
 from app.auth.admission import admission
 from app.auth.client_address import parse_networks
 from app.backups.policies import BackupTerms
+from app.backups.restores.routes import RestoreServices
 from app.backups.routes import (
     BackupServices,
+)
+from app.blueprints.applications.routes import (
+    ApplicationServices,
 )
 from app.blueprints.large_scripts import LargeScripts
 from app.blueprints.routes import BlueprintServices
@@ -22,29 +25,26 @@ from app.core.tracing.spans import Tracer
 from app.credentials.routes import (
     CredentialServices,
 )
-from app.egress.sender import Sender
+from app.databases.pool.claim import Nudger, ReadyMembers
 from app.hosts.adapters import Adapters
 from app.http.in_flight import InFlight
 from app.http.state import AppState, RequestControls
-from app.metrics.routes import MetricServices
 from app.operators.calls import OperatorServices
 from app.outbox.events import Notices
 from app.outbox.starter import Starter
-from app.pool.claim import Nudger, ReadyMembers
 from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.operation_routes import OperationServices
 from app.provisioning.route_services import DatabaseServices
 from app.queries.service import Questions
 from app.quotas.plans import Plans
-from app.restores.routes import RestoreServices
-from app.sessions.calls import SessionServices
-from app.sessions.oidc_provider import Provider
 from app.store.migrate import follow_migrations
 from app.store.notify import RowWatch
 from app.store.session import connected
+from app.usage.metrics.routes import MetricServices
 from app.web.event_streams import EventStreams
 from app.web.idempotency import Idempotency
 from app.web.site import Site
+from app.webhooks.egress.sender import Sender
 from app.webhooks.ping import Pings
 from app.webhooks.routes import WebhookServices
 

@@ -18,13 +18,24 @@ from app.accounts.invitation_routes import (
 )
 from app.accounts.key_routes import KeyController
 from app.accounts.routes import get_me
-from app.accounts.team_routes import TeamController
-from app.applications.routes import (
-    apply_blueprint,
-    get_application,
-    list_applications,
-    list_applications_of_blueprint,
+from app.accounts.sessions.invitation_routes import preview_invitation
+from app.accounts.sessions.oidc_routes import (
+    create_invited_sign_in_redirect,
+    create_sign_in_redirect,
+    get_sign_in_methods,
+    use_provider,
 )
+from app.accounts.sessions.passkey_routes import (
+    add_passkey,
+    create_passkey_challenge,
+    list_passkeys,
+    remove_passkey,
+    rename_passkey,
+)
+from app.accounts.sessions.routes import end_all_sessions, end_session, list_sessions
+from app.accounts.sessions.sign_in_routes import create_sign_in_challenge, follow_link, get_session, use_passkey
+from app.accounts.team_routes import TeamController
+from app.backups.restores.routes import restore_database
 from app.backups.routes import (
     change_backup_policy,
     delete_backup,
@@ -35,6 +46,12 @@ from app.backups.routes import (
     list_database_backups,
     prove_backup,
     take_backup,
+)
+from app.blueprints.applications.routes import (
+    apply_blueprint,
+    get_application,
+    list_applications,
+    list_applications_of_blueprint,
 )
 from app.blueprints.routes import BlueprintController, validate_blueprint
 from app.credentials.routes import (
@@ -52,7 +69,6 @@ from app.http.authenticate import Authenticate
 from app.http.openapi import document
 from app.http.state import AppState
 from app.http.visitors import Visitors
-from app.metrics.routes import get_database_metrics, get_team_prometheus
 from app.operators.host_routes import add_host, drain_host, evacuate_host, remove_host, undrain_host
 from app.operators.operation_routes import OperatorOperationController
 from app.operators.routes import (
@@ -74,23 +90,7 @@ from app.queries.routes import (
     get_query_allowance,
     list_query_executions,
 )
-from app.restores.routes import restore_database
-from app.sessions.invitation_routes import preview_invitation
-from app.sessions.oidc_routes import (
-    create_invited_sign_in_redirect,
-    create_sign_in_redirect,
-    get_sign_in_methods,
-    use_provider,
-)
-from app.sessions.passkey_routes import (
-    add_passkey,
-    create_passkey_challenge,
-    list_passkeys,
-    remove_passkey,
-    rename_passkey,
-)
-from app.sessions.routes import end_all_sessions, end_session, list_sessions
-from app.sessions.sign_in_routes import create_sign_in_challenge, follow_link, get_session, use_passkey
+from app.usage.metrics.routes import get_database_metrics, get_team_prometheus
 from app.usage.routes import get_usage
 from app.web.operation import check_actions
 from app.webhooks.routes import WebhookController

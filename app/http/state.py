@@ -8,20 +8,20 @@ from litestar import Litestar
 
 from app.accounts.audit_routes import AuditServices
 from app.accounts.calls import AccountServices
-from app.applications.routes import ApplicationServices
+from app.accounts.sessions.calls import SessionServices
 from app.auth.admission import Admission
 from app.auth.client_address import Network
+from app.backups.restores.routes import RestoreServices
 from app.backups.routes import BackupServices
+from app.blueprints.applications.routes import ApplicationServices
 from app.blueprints.routes import BlueprintServices
 from app.credentials.routes import CredentialServices
 from app.http.in_flight import InFlight
-from app.metrics.routes import MetricServices
 from app.operators.calls import OperatorServices
 from app.provisioning.operation_routes import OperationServices
 from app.provisioning.route_services import DatabaseServices
 from app.queries.service import Questions
-from app.restores.routes import RestoreServices
-from app.sessions.calls import SessionServices
+from app.usage.metrics.routes import MetricServices
 from app.web.site import Site
 from app.webhooks.routes import WebhookServices
 

@@ -4,6 +4,7 @@ from litestar.datastructures import Headers
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
+from app.accounts.sessions.attempts import count_attempt
 from app.audit.drafts import drafting
 from app.core import context
 from app.core.errors import AppError, NotFound
@@ -11,7 +12,6 @@ from app.http.addresses import NO_STORE, address_of
 from app.http.auditing import request_draft
 from app.http.requests import add_headers
 from app.http.state import RequestControls
-from app.sessions.attempts import count_attempt
 from app.web.held import STATE, Held
 from app.web.operation import CHANGING
 from app.web.site import PROTECTIVE_HEADERS, check_own_change, check_own_page

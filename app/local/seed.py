@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from app.accounts.sessions.links import console_url, make_link
 from app.audit.actions import Action
 from app.audit.events import change
 from app.auth.keys import KeyControls, create_key, is_key_active
@@ -17,7 +18,6 @@ from app.databases.passwords import find_oldest_password, password_place
 from app.engines.base import AdminAddress
 from app.hosts.records import change_port, find_again, is_draining
 from app.hosts.service import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, NewHost, add_host, drain_host, set_aside
-from app.sessions.links import console_url, make_link
 from app.store.service_role import prepare
 from app.store.session import connected, transaction
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.backups.restores.evacuation import EvacuationStatus
 from app.contracts.base import Engine
 from app.contracts.upkeep import ScheduleId
 from app.engines.tls import TlsMode
@@ -22,7 +23,6 @@ from app.operators.schemas import (
     PoolView,
     SealView,
 )
-from app.restores.evacuation import EvacuationStatus
 
 _UI = "http://127.0.0.1:8233/namespaces/default"
 

@@ -9,6 +9,8 @@ from litestar.params import FromPath
 from app.audit.drafts import note
 from app.auth.operators import keep_operator
 from app.auth.scopes import Reach, Scope
+from app.backups.restores.evacuation import evacuate
+from app.backups.restores.records import give_up_left_behind
 from app.core.errors import InvalidField
 from app.hosts import service as hosts
 from app.operators.calls import Call, Injected
@@ -17,8 +19,6 @@ from app.operators.new_hosts import described
 from app.operators.reading import evacuation_view, host_view
 from app.operators.schemas import AddedHost, AddHost, EvacuateHost, EvacuationView, HostView, RemovedEngineHost
 from app.outbox.workflow_starts import Accepted
-from app.restores.evacuation import evacuate
-from app.restores.records import give_up_left_behind
 from app.upkeep.reconcile import findings
 from app.web.envelope import Change
 from app.web.idempotency import Answer

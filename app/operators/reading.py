@@ -6,9 +6,11 @@ from uuid import UUID
 import msgspec
 
 from app.audit.chain import Seal
+from app.backups.restores.evacuation import Evacuated
 from app.core.ids import find_uuid
 from app.core.settings import Settings
 from app.core.temporal import page_of
+from app.databases.pool.targets import PoolFilling
 from app.databases.records import names_of
 from app.hosts.service import HostSummary
 from app.operations.inventory import OperatorRecord
@@ -23,8 +25,6 @@ from app.operators.schemas import (
     PoolView,
     SealView,
 )
-from app.pool.targets import PoolFilling
-from app.restores.evacuation import Evacuated
 from app.upkeep.reconcile.findings import StoredFinding
 
 

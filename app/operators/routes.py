@@ -14,6 +14,7 @@ from app.contracts.upkeep import ScheduleId
 from app.core.errors import DatabaseNotActive, InvalidField
 from app.core.temporal import page_of
 from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_PAUSED
+from app.databases.pool.targets import pool_filling
 from app.databases.schemas import DatabaseView
 from app.databases.views import masked_view
 from app.hosts import service as hosts
@@ -27,7 +28,6 @@ from app.operators.examples import EXAMPLE_CHECK, EXAMPLE_FINDING, EXAMPLE_HOST,
 from app.operators.reading import finding_views, host_view, pool_view, seal_view
 from app.operators.schemas import CheckView, FindingView, HostView, PoolView, SealView
 from app.outbox.workflow_starts import Accepted
-from app.pool.targets import pool_filling
 from app.provisioning import operator
 from app.provisioning.waiting import await_access
 from app.upkeep.reconcile import findings

@@ -6,12 +6,12 @@ from uuid import UUID
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from app.backups.restores.evacuation import EvacuationStatus
 from app.contracts.base import Engine
 from app.core.clock import Moment
 from app.engines.tls import TlsMode
 from app.hosts.service import DEFAULT_CAPACITY, MOST_OVERCOMMIT, MOST_STORAGE_GB
 from app.operations.schemas import OperationView
-from app.restores.evacuation import EvacuationStatus
 
 NO_NUL = r"\A[^\x00]*\Z"
 HostName = Annotated[str, Meta(min_length=1, max_length=253, pattern=r"\A[A-Za-z0-9_.:-]+\Z")]

@@ -10,26 +10,26 @@ from uuid import UUID
 
 import msgspec
 
-from app.applications import queue
 from app.backups.operation import cancel_backup
+from app.backups.restores import in_place
+from app.blueprints.applications import queue
 from app.contracts.base import PauseReason
 from app.core.errors import DatabaseDestroyed, OperationNotCancellable
 from app.credentials.operation import cancel_rotation
 from app.databases import access
 from app.databases.limits import Before, change_limits
+from app.databases.pool.eviction import room_on_host
 from app.databases.records import DatabaseRecord
 from app.operations import ends, records
 from app.operations.kinds import KINDS, OperationStatus, OperationType
 from app.operations.reasons import ReasonCode
 from app.operations.records import OperationRecord
 from app.outbox.workflow_starts import PendingStart
-from app.pool.eviction import room_on_host
 from app.provisioning import service
 from app.provisioning.lifecycle import NO_GRACE
 from app.provisioning.undeletion import undelete
 from app.quotas import usage
 from app.quotas.plans import Plans
-from app.restores import in_place
 
 Cancel = Callable[[Plans, OperationRecord, DatabaseRecord], Awaitable[PendingStart | None]]
 """Undoes what the operation has changed so far, and ends it. Returns the workflow to start after the commit, if any.

@@ -9,15 +9,17 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from app.applications.queue import start_next
-from app.applications.records import find_at_creation
-from app.applications.schemas import ApplicationView
-from app.applications.service import UNDER_WAY, PlannedApplication, add, plan_at_creation
-from app.applications.views import view as application_view
-from app.applications.waiting import await_end
 from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.teams import TeamRecord, get_team, keep_team
+from app.backups.restores.filling import RESTORATIONS, accept_filling, operation_type
+from app.backups.restores.sources import FoundSource, find_source
+from app.blueprints.applications.queue import start_next
+from app.blueprints.applications.records import find_at_creation
+from app.blueprints.applications.schemas import ApplicationView
+from app.blueprints.applications.service import UNDER_WAY, PlannedApplication, add, plan_at_creation
+from app.blueprints.applications.views import view as application_view
+from app.blueprints.applications.waiting import await_end
 from app.blueprints.large_scripts import LargeScripts, size_to_prepare
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus
@@ -31,6 +33,7 @@ from app.databases.expiry import check_expiry, check_protection
 from app.databases.labels import new_labels
 from app.databases.limits import Before, request_limits
 from app.databases.ownership import MemberKind, ReadyMember, assign, hold
+from app.databases.pool.claim import ReadyMembers, count_claim, lock_member
 from app.databases.records import DatabaseRecord, count_owned
 from app.databases.retention import check_retained
 from app.databases.schemas import CreateDatabase, DatabaseView, Provisioning
@@ -42,13 +45,10 @@ from app.operations.schemas import OperationReference
 from app.outbox.event_types import EventType
 from app.outbox.provisionings import request_provisioning
 from app.outbox.workflow_starts import INTERACTIVE, Accepted, PendingStart
-from app.pool.claim import ReadyMembers, count_claim, lock_member
 from app.provisioning.placement import insert_placed
 from app.provisioning.waiting import await_active, await_limits
 from app.quotas.bounds import check_bound
 from app.quotas.plans import Plans, check_plan, check_quotas, limits_in_force
-from app.restores.filling import RESTORATIONS, accept_filling, operation_type
-from app.restores.sources import FoundSource, find_source
 from app.store.notify import RowWatch
 from app.store.session import execute_chain
 from app.web.idempotency import Answer, StoreAnswer

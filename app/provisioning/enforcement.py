@@ -20,8 +20,6 @@ from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Sessio
 from app.hosts.adapters import Adapters
 from app.hosts.loads import mark_sick
 from app.hosts.records import Host, registered_hosts
-from app.metrics import sampling
-from app.metrics.sampling import Sampled
 from app.outbox.event_types import EventType
 from app.quotas import own_logins, usage
 from app.quotas.decision import QuotaActions, QuotaState, decide
@@ -29,6 +27,8 @@ from app.quotas.measuring import measure_storage
 from app.quotas.plans import Plans
 from app.quotas.usage import Sample
 from app.store.session import transaction
+from app.usage.metrics import sampling
+from app.usage.metrics.sampling import Sampled
 
 HOST_SECONDS = 45.0
 """What one host may take, so that one that hangs costs the others nothing."""

@@ -4,9 +4,11 @@ transaction."""
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from app.applications.queue import end_waiting, start_next
 from app.audit.actions import Action
 from app.audit.events import OPERATOR, append
+from app.backups.restores import in_place
+from app.backups.restores import records as restorations
+from app.blueprints.applications.queue import end_waiting, start_next
 from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ProvisionDatabase
 from app.contracts.restores import (
@@ -29,8 +31,6 @@ from app.operations.kinds import OperationStatus, OperationType
 from app.operations.reasons import ReasonCode
 from app.outbox.event_types import EventType
 from app.quotas.plans import Plans
-from app.restores import in_place
-from app.restores import records as restorations
 from app.store.notify import announce
 from app.store.session import transaction
 
@@ -52,7 +52,7 @@ _ENDED_BY_DELETION = (
     OperationType.PAUSE,
     OperationType.RESUME,
 )
-"""Blueprints' applications end by themselves: `app.applications`."""
+"""Blueprints' applications end by themselves: `app.blueprints.applications`."""
 
 
 async def activate(plans: Plans, database: UUID, *, restoration: UUID | None = None) -> None:

@@ -3,6 +3,8 @@
 from contextlib import suppress
 from uuid import UUID
 
+from app.backups.restores import in_place, records
+from app.backups.restores.records import RestorationRecord
 from app.contracts.base import DatabaseStatus
 from app.contracts.restores import RestorationKind
 from app.core.secrets import SecretBox
@@ -15,8 +17,6 @@ from app.engines.base import EngineAdapter, EngineError, TenantFull
 from app.hosts.adapters import AdapterFor
 from app.provisioning.lifecycle import activate
 from app.quotas.plans import Plans
-from app.restores import in_place, records
-from app.restores.records import RestorationRecord
 from app.store.locks import database_lock
 
 

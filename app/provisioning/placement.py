@@ -10,12 +10,12 @@ from app.databases import ownership
 from app.databases.labels import new_labels
 from app.databases.ownership import MemberKind, PlacedDatabase
 from app.databases.passwords import password_place
+from app.databases.pool.eviction import place_with_room_made
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase, DatabaseSource
 from app.engines.placement import HostLoad
 from app.hosts.loads import place
 from app.hosts.records import list_served
-from app.pool.eviction import place_with_room_made
 
 
 async def insert_placed(

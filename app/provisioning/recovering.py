@@ -7,13 +7,13 @@ from msgspec import UNSET
 from app.audit.drafts import note
 from app.audit.events import audited
 from app.auth.operators import acting_for
-from app.backup_store.errors import IdentityNeeded
-from app.backup_store.store import BackupStore
 from app.backups import stored
+from app.backups.storage.errors import IdentityNeeded
+from app.backups.storage.store import BackupStore
 from app.blueprints.large_scripts import LargeScripts
 from app.core.secrets import SecretBox
+from app.databases.pool.claim import ReadyMembers
 from app.databases.schemas import CreateDatabase, DatabaseSource
-from app.pool.claim import ReadyMembers
 from app.provisioning.creation import DatabaseCreation
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch

@@ -11,8 +11,8 @@ from app.auth.principal import Principal
 from app.blueprints.large_scripts import LargeScripts
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
+from app.databases.pool.claim import Nudger, ReadyMembers
 from app.outbox.events import Notices
-from app.pool.claim import Nudger, ReadyMembers
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
 from app.web.idempotency import Idempotency

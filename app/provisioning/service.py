@@ -13,6 +13,7 @@ from app.audit.events import append
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.teams import get_team
+from app.backups.restores import in_place
 from app.contracts.base import DatabaseStatus
 from app.core.clock import utc_now
 from app.core.errors import (
@@ -29,6 +30,7 @@ from app.databases.deletion import request_deletion
 from app.databases.filters import DatabaseFilters, check_regions
 from app.databases.labels import change_labels, label_map
 from app.databases.limits import change_limits
+from app.databases.pool.eviction import room_on_host
 from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
 from app.databases.schemas import ChangeDatabase, ChangeQuotas, changed
@@ -37,10 +39,8 @@ from app.databases.views import append_event
 from app.hosts.records import known_regions
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import Accepted
-from app.pool.eviction import room_on_host
 from app.provisioning.lifecycle import NO_GRACE, note_deleted
 from app.quotas.plans import Plans, Quotas, check_quotas, limits_in_force
-from app.restores import in_place
 from app.store.session import transaction
 
 

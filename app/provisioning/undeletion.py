@@ -9,11 +9,11 @@ from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
 from app.databases import access, records
 from app.databases.deletion import is_due, wake_deletion
+from app.databases.pool.eviction import room_on_host
 from app.databases.records import DatabaseRecord, count_owned
 from app.databases.views import append_event
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import Accepted, PendingStart
-from app.pool.eviction import room_on_host
 from app.quotas.plans import Plans, check_plan
 from app.store.session import transaction
 

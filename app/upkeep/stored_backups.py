@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from uuid import UUID
 
-from app.backup_store.checking import CheckedBackup, check_backup
-from app.backup_store.store import BackupStore, StoredBackup, StrayObject
+from app.backups.storage.checking import CheckedBackup, check_backup
+from app.backups.storage.store import BackupStore, StoredBackup, StrayObject
 from app.backups.stored import StoredRecord, stored_record, stored_records
 from app.upkeep.reconcile.findings import Report, Violation
 

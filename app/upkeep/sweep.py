@@ -7,20 +7,20 @@ from typing import Literal
 
 import msgspec
 
+from app.accounts.sessions.attempts import delete_old_attempts
+from app.accounts.sessions.links import delete_expired_links
+from app.accounts.sessions.passkey_records import delete_expired_challenges
 from app.audit.actions import Action
 from app.audit.events import append
 from app.auth.sessions import delete_ended
 from app.backups.retention import delete_gone_backups
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
-from app.metrics.sampling import drop_old_metrics
 from app.operations.retention import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
-from app.sessions.attempts import delete_old_attempts
-from app.sessions.links import delete_expired_links
-from app.sessions.passkey_records import delete_expired_challenges
 from app.store.session import transaction
+from app.usage.metrics.sampling import drop_old_metrics
 from app.web.idempotency_rows import delete_expired_keys
 from app.webhooks.records import delete_old_deliveries, delete_replaced_secrets
 

@@ -19,11 +19,11 @@ from app.core.settings import Settings
 from app.core.tracing.context import TRACEPARENT, current_traceparent, parse_traceparent
 from app.core.tracing.encoding import Attributes
 from app.core.tracing.spans import NO_SPAN, NoSpan, SpanKind, Tracer, TraceSpan
-from app.egress.sender import AttemptResult, Sender
 from app.store.session import execute, fetch_one, transaction
 from app.webhooks import waiting
 from app.webhooks.attempt_slots import AttemptSlots
 from app.webhooks.circuit import Circuit, is_broken, is_known_well
+from app.webhooks.egress.sender import AttemptResult, Sender
 from app.webhooks.records import party_of, secret_place
 from app.webhooks.signing import signed_headers
 from app.webhooks.waiting import WaitingDelivery

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from app.core.clock import utc_now
 from app.core.settings import Settings
-from app.egress.sender import AttemptResult
 from app.store.session import execute
+from app.webhooks.egress.sender import AttemptResult
 
 BREAKS_AT = 10
 """Slow failures in a row."""

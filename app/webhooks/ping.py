@@ -12,12 +12,12 @@ from app.core.ids import new_uuid
 from app.core.limiter import Limiter
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.egress.sender import AttemptResult, Sender
 from app.outbox.event_types import EventType
 from app.store.session import transaction
 from app.webhooks import records
 from app.webhooks.attempts import body_of
 from app.webhooks.circuit import Circuit
+from app.webhooks.egress.sender import AttemptResult, Sender
 from app.webhooks.records import DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import endpoint_view
 from app.webhooks.signing import signed_headers

@@ -8,9 +8,9 @@ import msgspec
 from app.audit.drafts import found
 from app.contracts.webhooks import DeliveryStatus
 from app.core.secrets import SecretBox, SecretLocation
-from app.egress.sender import AttemptResult
 from app.store.sealed import SealedColumn
 from app.store.session import execute, fetch_all, fetch_one, fetch_scalar, fetch_value
+from app.webhooks.egress.sender import AttemptResult
 
 
 class EndpointRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,6 @@ from app.contracts.webhooks import DeliveryStatus
 from app.core.errors import EndpointLimitReached, InvalidField, PingsUnderWay
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.egress.sender import Sender
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import Accepted
 from app.web.envelope import Change, Item, Page
@@ -23,6 +22,7 @@ from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfterId, cursor_id, path_id
 from app.webhooks import records, service
+from app.webhooks.egress.sender import Sender
 from app.webhooks.examples import (
     EXAMPLE_ATTEMPTS,
     EXAMPLE_DELIVERY,

@@ -8,8 +8,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from app.contracts.webhooks import DeliveryStatus
 from app.core.clock import Moment
 from app.core.context import current_request_id
-from app.egress.targets import MAX_LENGTH
 from app.outbox.event_types import EventType
+from app.webhooks.egress.targets import MAX_LENGTH
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 
 URL = Annotated[

@@ -15,14 +15,14 @@ from app.contracts.webhooks import DeliveryStatus
 from app.core.errors import EndpointLimitReached, InvalidField, NotFound, require_found
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
-from app.egress.guard import AddressRefused, Guard, on_behalf_of
-from app.egress.targets import UnusableURL, parse_target
 from app.outbox.event_types import EventType
 from app.outbox.events import notify_dispatcher
 from app.outbox.workflow_starts import Accepted
 from app.store.session import execute, fetch_one, fetch_scalar
 from app.webhooks import records, waiting
 from app.webhooks.attempts import REVOKED, body_of
+from app.webhooks.egress.guard import AddressRefused, Guard, on_behalf_of
+from app.webhooks.egress.targets import UnusableURL, parse_target
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
 from app.webhooks.schemas import ChangeEndpoint, CreateEndpoint
 from app.webhooks.signing import new_secret

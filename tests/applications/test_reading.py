@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from app.applications import running
-from app.applications.records import find
+from app.blueprints.applications import running
+from app.blueprints.applications.records import find
 from app.core.ids import marker
 from app.databases import records as databases
 from app.databases.passwords import password_place

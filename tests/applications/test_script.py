@@ -4,10 +4,10 @@ from typing import cast
 
 import pytest
 
-from app.applications.journal import Journal
-from app.applications.log import Log
-from app.applications.schemas import StatementStatus
-from app.applications.script import run_all
+from app.blueprints.applications.journal import Journal
+from app.blueprints.applications.log import Log
+from app.blueprints.applications.schemas import StatementStatus
+from app.blueprints.applications.script import run_all
 from app.blueprints.preparation import prepare
 from app.contracts.base import Engine
 from app.engines.errors import StatementFailed, StatementUncertain

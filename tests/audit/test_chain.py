@@ -16,9 +16,9 @@ from app.audit.exporting import export
 from app.audit.retention import drop_old, kept_since, make_partitions, record_omitted
 from app.audit.sealing import newest_seal, seal_events
 from app.audit.verifying import Verifier
-from app.backup_store.audit_heads import AuditHeads
-from app.backup_store.location import Folder
-from app.backup_store.objects import Objects
+from app.backups.storage.audit_heads import AuditHeads
+from app.backups.storage.location import Folder
+from app.backups.storage.objects import Objects
 from app.core.clock import utc_now
 from app.store.session import execute, fetch, raw_connection, transaction
 from tests.cli.command import Headwater

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from app.backup_store.store import BackupStore
+from app.backups.storage.store import BackupStore
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from tests.support.backups import BOX, folder_store

@@ -15,8 +15,8 @@ from uuid import UUID, uuid4
 import psutil
 import pytest
 
-from app.backup_store.errors import StoreUnavailable
-from app.backup_store.store import BackupStore
+from app.backups.storage.errors import StoreUnavailable
+from app.backups.storage.store import BackupStore
 from tests.support.backups import CHUNK, backed_up, chunks_of, files_of, folder_store, manifest_of, restored
 from tests.support.waiting import until
 

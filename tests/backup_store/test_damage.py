@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyrage.x25519 import Identity
 
-from app.backup_store.errors import BackupDamaged, BackupMissing
-from app.backup_store.manifest import BackupManifest, StoredParts
-from app.backup_store.parts import Compressor, DamagedPart, decompress
-from app.backup_store.store import BackupStore
+from app.backups.storage.errors import BackupDamaged, BackupMissing
+from app.backups.storage.manifest import BackupManifest, StoredParts
+from app.backups.storage.parts import Compressor, DamagedPart, decompress
+from app.backups.storage.store import BackupStore
 from app.core.secrets import SecretBox
 from tests.support.backups import backed_up, chunks_of, files_of, folder_store, manifest_of, restored
 

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from app.backup_store.errors import BackupStoreError, StoreRefused, StoreUnavailable
-from app.backup_store.parts import PART_BYTES
+from app.backups.storage.errors import BackupStoreError, StoreRefused, StoreUnavailable
+from app.backups.storage.parts import PART_BYTES
 from tests.backup_store.conftest import BucketOfTest
 from tests.support.backups import backed_up, chunks_of, manifest_of, random_dump, restored
 from tests.support.store_faults import Fault

@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 from botocore.exceptions import ClientError
 
-from app.backup_store.errors import BackupLocked, StoreRefused
-from app.backup_store.store import BackupStore
+from app.backups.storage.errors import BackupLocked, StoreRefused
+from app.backups.storage.store import BackupStore
 from app.core.settings import InvalidSettings, Settings
 from tests.support.backups import BOX, chunks_of, folder_store, manifest_of, restored
 from tests.support.object_stores import S3Server, SeaweedService, s3_server

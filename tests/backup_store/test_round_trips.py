@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyrage.x25519 import Identity
 
-from app.backup_store.errors import BackupDamaged, BackupMissing, IdentityNeeded
-from app.backup_store.parts import PART_BYTES, STEP_BYTES
-from app.backup_store.store import StoredBackup, StrayObject
+from app.backups.storage.errors import BackupDamaged, BackupMissing, IdentityNeeded
+from app.backups.storage.parts import PART_BYTES, STEP_BYTES
+from app.backups.storage.store import StoredBackup, StrayObject
 from app.core.secrets import SecretBox
 from tests.backup_store.conftest import StoreOfBox
 from tests.support.backups import BOX, backed_up, chunks_of, files_of, folder_store, manifest_of, random_dump, restored

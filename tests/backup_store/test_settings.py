@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.backup_store.location import Bucket, Folder, client, location
+from app.backups.storage.location import Bucket, Folder, client, location
 from app.core.settings import InvalidSettings, Settings
 from tests.support.backups import folder_store
 from tests.support.together import together

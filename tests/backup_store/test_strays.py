@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.backup_store.errors import BackupMissing
-from app.backup_store.store import BackupStore, StoredBackup
+from app.backups.storage.errors import BackupMissing
+from app.backups.storage.store import BackupStore, StoredBackup
 from tests.support.backups import backed_up, chunks_of, files_of, folder_store, manifest_of, restored
 
 LATER = datetime.now(UTC) + timedelta(days=1)

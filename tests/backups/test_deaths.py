@@ -10,15 +10,15 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from app.backup_store.errors import StoreUnavailable
-from app.backup_store.keys import BackupKey
-from app.backup_store.manifest import BackupManifest, StoredParts
-from app.backup_store.store import BackupStore
 from app.backups import ends, records, testing
 from app.backups.keeping import find_removable, remove
 from app.backups.operation import mark_cancelled
 from app.backups.proving import BackupProving
 from app.backups.records import BackupRecord
+from app.backups.storage.errors import StoreUnavailable
+from app.backups.storage.keys import BackupKey
+from app.backups.storage.manifest import BackupManifest, StoredParts
+from app.backups.storage.store import BackupStore
 from app.backups.taking import BackupTaking
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus, ProveBackupInput
 from app.core.clock import utc_now

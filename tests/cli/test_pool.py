@@ -1,7 +1,7 @@
 """`headwater pool`: what is to be ready, and what is."""
 
 from app.contracts.base import Engine
-from app.pool.targets import note_setting, targets
+from app.databases.pool.targets import note_setting, targets
 from tests.cli.command import Headwater
 from tests.support.lone_pool import lone_pool
 from tests.support.store import store

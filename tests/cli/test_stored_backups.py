@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 from pyrage.x25519 import Identity
 
-from app.backup_store.manifest import BackupManifest
-from app.backup_store.store import BackupStore
+from app.backups.storage.manifest import BackupManifest
+from app.backups.storage.store import BackupStore
 from app.backups.stored import adopt, stored_record
 from app.core.secrets import SecretBox
 from app.store.session import fetch, fetch_scalar

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from app.egress.sender import AttemptResult
 from app.store.session import fetch, transaction
 from app.upkeep.reconcile.findings import Violation, write
 from app.webhooks import records as webhooks
+from app.webhooks.egress.sender import AttemptResult
 from tests.applications.support import applied
 from tests.console.steps import sampled
 from tests.support.answers import data_of

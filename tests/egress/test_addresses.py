@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.egress.addresses import AddressRule
+from app.webhooks.egress.addresses import AddressRule
 from tests.support.together import together
 
 TRICKS = {

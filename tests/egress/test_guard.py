@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from app.core.settings import Settings
-from app.egress.guard import AddressRefused, Guard
-from app.egress.sender import AttemptResult, Sender
+from app.webhooks.egress.guard import AddressRefused, Guard
+from app.webhooks.egress.sender import AttemptResult, Sender
 from tests.egress.conftest import NAME, Inside
 from tests.egress.test_addresses import TRICKS
 from tests.support.name_server import NameServer

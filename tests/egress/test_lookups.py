@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.core.settings import Settings
-from app.egress.lookups import Lookups, resolve_by_system
-from app.egress.sender import Sender
+from app.webhooks.egress.lookups import Lookups, resolve_by_system
+from app.webhooks.egress.sender import Sender
 from tests.egress.conftest import NAME
 from tests.support.name_server import NameServer
 from tests.support.receiver import Receiver

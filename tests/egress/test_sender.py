@@ -13,12 +13,12 @@ import pytest
 import pytest_asyncio
 
 from app.core.settings import Settings
-from app.egress.addresses import AddressRule
-from app.egress.connections import ReceiverConnections
-from app.egress.guard import Guard
-from app.egress.lookups import resolve_by_system
-from app.egress.sender import AttemptResult, Sender
 from app.local.ports import LOOPBACK
+from app.webhooks.egress.addresses import AddressRule
+from app.webhooks.egress.connections import ReceiverConnections
+from app.webhooks.egress.guard import Guard
+from app.webhooks.egress.lookups import resolve_by_system
+from app.webhooks.egress.sender import AttemptResult, Sender
 from tests.support.proxy import copy
 from tests.support.receiver import Received, Receiver, answer, hang, receiver, reset
 from tests.support.waiting import LIMIT_SECONDS, until

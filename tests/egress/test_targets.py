@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.egress.targets import RequestTarget, UnusableURL, parse_target
+from app.webhooks.egress.targets import RequestTarget, UnusableURL, parse_target
 from tests.support.together import together
 
 GOOD = {

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from app.engines.base import Counters
 from app.engines.tenants import counted
-from app.metrics.differences import COUNTS, MOST, NOTHING_KNOWN, Counts, Look, add, between
-from app.metrics.rollups import begin_of
+from app.usage.metrics.differences import COUNTS, MOST, NOTHING_KNOWN, Counts, Look, add, between
+from app.usage.metrics.rollups import begin_of
 from tests.support.together import together
 
 _numbers = st.none() | st.integers(0, MOST)

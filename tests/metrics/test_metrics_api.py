@@ -10,11 +10,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.core.secrets import new_key_setting
 from app.engines.base import Counters
-from app.metrics import recording, rollups
-from app.metrics.differences import Look
-from app.metrics.names import MetricName
-from app.metrics.recording import Taken
 from app.store.session import fetch
+from app.usage.metrics import recording, rollups
+from app.usage.metrics.differences import Look
+from app.usage.metrics.names import MetricName
+from app.usage.metrics.recording import Taken
 from tests.cli.command import Headwater
 from tests.support.answers import data_of, error_of, field_of
 from tests.support.client import Caller

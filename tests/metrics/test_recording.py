@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engines.base import Counters
-from app.metrics import recording, rollups, sampling, series
-from app.metrics.differences import Look
-from app.metrics.recording import Taken
-from app.metrics.rollups import FIVE_MINUTES, HOURS, SAMPLES
-from app.metrics.series import Series
 from app.store.engine import DB
 from app.store.session import fetch
+from app.usage.metrics import recording, rollups, sampling, series
+from app.usage.metrics.differences import Look
+from app.usage.metrics.recording import Taken
+from app.usage.metrics.rollups import FIVE_MINUTES, HOURS, SAMPLES
+from app.usage.metrics.series import Series
 from tests.support.copies import Copies
 from tests.support.in_process import lone_api
 from tests.support.waiting import until

@@ -21,7 +21,7 @@ from app.local.ports import LOOPBACK, free_port
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.postgres import PostgresService, find_programs
 from app.local.services import start
-from app.metrics.differences import Look, between
+from app.usage.metrics.differences import Look, between
 from tests import servers
 from tests.support.waiting import until
 

@@ -16,18 +16,18 @@ from uuid import UUID, uuid4
 import pytest
 import pytest_asyncio
 
-from app.applications import service as applications
-from app.applications.schemas import ApplyToDatabase
+from app.blueprints.applications import service as applications
+from app.blueprints.applications.schemas import ApplyToDatabase
 from app.blueprints.large_scripts import LargeScripts
 from app.contracts.engine import STORE_UNAVAILABLE
 from app.core.errors import NotFound, OperationEnded, OperationNotCancellable
 from app.credentials import service as credentials
 from app.credentials.schemas import RotateCredentials
+from app.databases.pool.claim import ReadyMembers
 from app.databases.schemas import ChangeQuotas, CreateDatabase
 from app.local.temporal import TemporalService
 from app.operations.kinds import KINDS, OperationType
 from app.operations.records import OperationRecord, find, find_latest, open_on
-from app.pool.claim import ReadyMembers
 from app.provisioning import operation_service, operator, service
 from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.creation import DatabaseCreation

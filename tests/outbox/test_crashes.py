@@ -8,9 +8,9 @@ import httpx
 from app.blueprints.large_scripts import LargeScripts
 from app.contracts.queues import provision_workflow_id
 from app.core.ids import new_uuid
+from app.databases.pool.claim import ReadyMembers
 from app.databases.schemas import CreateDatabase
 from app.local.ports import LOOPBACK, free_port
-from app.pool.claim import ReadyMembers
 from app.provisioning.creation import DatabaseCreation
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.notify import RowWatch

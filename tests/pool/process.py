@@ -11,8 +11,8 @@ from app.auth.principal import Principal
 from app.blueprints.large_scripts import LargeScripts
 from app.core.clock import utc_now
 from app.core.secrets import SecretBox
+from app.databases.pool.claim import ReadyMembers
 from app.databases.schemas import CreateDatabase
-from app.pool.claim import ReadyMembers
 from app.provisioning.creation import CreatedDatabase, DatabaseCreation
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.notify import RowWatch

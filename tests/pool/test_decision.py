@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.contracts.base import DatabaseStatus
+from app.databases.pool.decision import Decision, decide
 from app.databases.pooled import PoolMember
-from app.pool.decision import Decision, decide
 
 NOW = datetime(2026, 1, 8, tzinfo=UTC)
 WEEK_AGO = NOW - timedelta(days=7)

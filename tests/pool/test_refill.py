@@ -7,11 +7,11 @@ from uuid import UUID
 from app.contracts.base import Engine
 from app.core.settings import Settings
 from app.databases import states
+from app.databases.pool.members import discard_member
+from app.databases.pool.refill import find_unverified, refill
+from app.databases.pool.targets import pool_status, set_target
 from app.hosts.loads import mark_sick
 from app.hosts.service import drain_host
-from app.pool.members import discard_member
-from app.pool.refill import find_unverified, refill
-from app.pool.targets import pool_status, set_target
 from app.provisioning import lifecycle
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from app.contracts.base import Engine
-from app.pool.targets import set_target
+from app.databases.pool.targets import set_target
 from app.store.session import fetch
 from tests.pool.conftest import POOL_SIZE
 from tests.support.client import Caller

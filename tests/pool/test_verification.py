@@ -7,11 +7,11 @@ import asyncpg
 import msgspec
 
 from app.contracts.base import Engine
+from app.databases.pool.verification import verify
 from app.engines.base import EngineAdapter
 from app.engines.registry import open_adapter
 from app.hosts.adapters import Adapters, HostAccess
 from app.local.ports import free_port
-from app.pool.verification import verify
 from app.store.session import fetch
 from tests.pool.conftest import POOL_SIZE
 from tests.support.pools import full, ready

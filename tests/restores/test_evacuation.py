@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
+from app.backups.restores import records
+from app.backups.restores.evacuation import EvacuationStatus, evacuate
 from app.contracts.base import Engine
 from app.engines.base import FoundTenant
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
-from app.restores import records
-from app.restores.evacuation import EvacuationStatus, evacuate
 from app.store.session import fetch
 from tests import servers
 from tests.restores.conftest import ENGINES

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from litestar import Litestar
 
+from app.accounts.sessions.attempts import PER_MINUTE, count_attempt, delete_old_attempts
 from app.core.errors import RateLimitExceeded
 from app.http.routes import handlers_of, signing_in
 from app.http.state import AppState
-from app.sessions.attempts import PER_MINUTE, count_attempt, delete_old_attempts
 from app.store.session import execute, fetch, transaction
 from app.upkeep.sweep import SWEEPS
 from tests.support.answers import error_of

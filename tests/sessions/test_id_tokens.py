@@ -14,8 +14,8 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
+from app.accounts.sessions.oidc_provider import Identity, Provider
 from app.core.errors import ServiceUnavailable, SignInRefused
-from app.sessions.oidc_provider import Identity, Provider
 from tests.support.together import together
 
 OURS, THEIRS = ECKey.generate_key("P-256"), ECKey.generate_key("P-256")

@@ -11,8 +11,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from app.sessions import oidc_routes
-from app.sessions.oidc_provider import Provider, Unusable
+from app.accounts.sessions import oidc_routes
+from app.accounts.sessions.oidc_provider import Provider, Unusable
 from app.store.session import execute, fetch, fetch_scalar, fetch_value
 from tests.sessions.provider import KNOWN, UNKNOWN, UNVERIFIED, running_provider
 from tests.support.answers import body_of, data_of, error_of

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from app.backup_store.keys import BackupKey
-from app.backup_store.manifest import BackupManifest, StoredParts
-from app.backup_store.store import BackupStore
+from app.backups.storage.keys import BackupKey
+from app.backups.storage.manifest import BackupManifest, StoredParts
+from app.backups.storage.store import BackupStore
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.engines.dumping import Content, DumpFormat

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox, new_key_setting
+from app.databases.pool.members import begin_member
 from app.hosts.loads import loads_of
-from app.pool.members import begin_member
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.support.in_process import LoneApi, lone_api

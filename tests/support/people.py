@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import httpx
 
-from app.sessions.links import make_link
+from app.accounts.sessions.links import make_link
 from tests.support.client import Caller
 from tests.support.store import store
 

@@ -21,8 +21,8 @@ OWNERS = {
     "audit_seals": "app/audit",
     "backup_policies": "app/backups",
     "backups": "app/backups",
-    "blueprint_applications": "app/applications",
-    "blueprint_statements": "app/applications",
+    "blueprint_applications": "app/blueprints/applications",
+    "blueprint_statements": "app/blueprints/applications",
     "blueprint_versions": "app/blueprints",
     "blueprints": "app/blueprints",
     "connection_holds": "app/quotas",
@@ -39,24 +39,24 @@ OWNERS = {
     "installation": "app/store",
     "invitations": "app/auth",
     "memberships": "app/auth",
-    "metric_five_minutes": "app/metrics",
-    "metric_gaps": "app/metrics",
-    "metric_hours": "app/metrics",
-    "metric_readings": "app/metrics",
-    "metric_rollups": "app/metrics",
-    "metric_samples": "app/metrics",
-    "oidc_subjects": "app/sessions",
+    "metric_five_minutes": "app/usage/metrics",
+    "metric_gaps": "app/usage/metrics",
+    "metric_hours": "app/usage/metrics",
+    "metric_readings": "app/usage/metrics",
+    "metric_rollups": "app/usage/metrics",
+    "metric_samples": "app/usage/metrics",
+    "oidc_subjects": "app/accounts/sessions",
     "operations": "app/operations",
-    "passkey_challenges": "app/sessions",
-    "passkeys": "app/sessions",
-    "pool_targets": "app/pool",
+    "passkey_challenges": "app/accounts/sessions",
+    "passkeys": "app/accounts/sessions",
+    "pool_targets": "app/databases/pool",
     "query_executions": "app/queries",
     "query_readers": "app/queries",
-    "restorations": "app/restores",
+    "restorations": "app/backups/restores",
     "session_usage": "app/auth",
     "sessions": "app/auth",
-    "sign_in_attempts": "app/sessions",
-    "sign_in_links": "app/sessions",
+    "sign_in_attempts": "app/accounts/sessions",
+    "sign_in_links": "app/accounts/sessions",
     "teams": "app/auth",
     "usage_clock": "app/usage",
     "usage_days": "app/usage",
@@ -74,20 +74,20 @@ PARTITIONED = {"audit_events", "audit_leaves"}
 """Made by the SQL of migrations alone."""
 # What a folder's statements on its own tables may read beside them.
 JOINS = {
-    "app/applications": {"blueprints", "databases"},
+    "app/blueprints/applications": {"blueprints", "databases"},
     "app/auth": {"backups", "databases"},
     "app/backups": {"databases", "engine_hosts", "operations", "restorations", "teams"},
     "app/blueprints": {"blueprint_applications"},
     "app/credentials": {"databases"},
     "app/databases": {"connection_holds", "database_usage", "database_users", "engine_hosts", "teams"},
     "app/hosts": {"databases", "installation"},
-    "app/metrics": {"databases"},
+    "app/usage/metrics": {"databases"},
     "app/operations": {"databases", "teams"},
     "app/outbox": {"databases", "teams", "webhook_deliveries"},
-    "app/pool": {"databases", "engine_hosts"},
+    "app/databases/pool": {"databases", "engine_hosts"},
     "app/queries": {"databases", "engine_hosts", "installation", "teams"},
     "app/quotas": {"databases"},
-    "app/restores": {"databases"},
+    "app/backups/restores": {"databases"},
     "app/usage": {"database_usage", "databases", "teams"},
     "app/webhooks": {"databases", "events", "teams", "workflow_starts"},
 }
@@ -110,7 +110,7 @@ _UNKNOWN = re.compile(r"\b(?:INSERT INTO|UPDATE|FROM|JOIN|USING)\s+\0")
 
 def faults(source: str, path: str) -> Iterator[str]:
     """What of a module stands in the wrong folder. `path` is relative to the repository."""
-    folder = "/".join(path.split("/")[:2])
+    folder = _owner_at(path)
     for line, text in _strings(ast.parse(source)):
         where = f"{path}:{line}"
         written = {table for table in _WRITTEN.findall(text) if table in OWNERS}
@@ -125,6 +125,12 @@ def faults(source: str, path: str) -> Iterator[str]:
         yield from (f"{where} reads {table}" for table in sorted(foreign - JOINS.get(folder, set())))
         if foreign and foreign == read | written and _STATEMENT.match(text):
             yield f"{where} is a statement on others' tables alone"
+
+
+def _owner_at(path: str) -> str:
+    """The innermost folder above a module that owns tables, or else the one in `app`."""
+    above = [parent.as_posix() for parent in Path(path).parents]
+    return next((folder for folder in above if folder in OWNERS.values()), "/".join(path.split("/")[:2]))
 
 
 def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -10,10 +10,10 @@ import pytest_asyncio
 
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.egress.sender import Sender
 from app.store.session import fetch, transaction
 from app.webhooks.attempts import Attempts, jittered
 from app.webhooks.dispatch import dispatch
+from app.webhooks.egress.sender import Sender
 from app.webhooks.waiting import WaitingDelivery
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api

@@ -12,11 +12,11 @@ import pytest_asyncio
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
-from app.egress.sender import Sender
 from app.store.session import fetch
 from app.webhooks import waiting
 from app.webhooks.attempts import Attempts
 from app.webhooks.dispatch import dispatch
+from app.webhooks.egress.sender import Sender
 from app.webhooks.waiting import WaitingDelivery
 from tests.support.client import Caller
 from tests.support.in_process import lone_api

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from app.egress.lookups import Lookups
 from app.outbox.event_types import EventType
 from app.store.session import fetch
+from app.webhooks.egress.lookups import Lookups
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api

@@ -5,10 +5,10 @@ from typing import Any
 
 from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
-from app.egress.sender import Sender
 from app.store.session import fetch
 from app.webhooks.attempts import Attempts
 from app.webhooks.dispatch import dispatch
+from app.webhooks.egress.sender import Sender
 from tests.support.in_process import lone_api
 from tests.support.receiver import Receiver, answer
 from tests.support.waiting import until

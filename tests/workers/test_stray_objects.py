@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
-from app.backup_store.store import BackupStore
+from app.backups.storage.store import BackupStore
 from app.backups.stored import adopt
 from app.store.session import fetch, fetch_scalar
 from tests.support.backups import backed_up, chunks_of, files_of, folder_store

@@ -4,7 +4,7 @@ import asyncio
 
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from app.pool.claim import Nudger, nudge
+from app.databases.pool.claim import Nudger, nudge
 from tests.support.waiting import until
 from tests.workflows.fakes import Script
 from tests.workflows.stage import workers

@@ -6,9 +6,9 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 import msgspec
 
+from app.backups.restores.records import is_left_behind
 from app.databases.hosted import is_name_taken, owners_of_markers
 from app.engines.base import EngineAdapter, FoundTenant, Tenant
-from app.restores.records import is_left_behind
 from app.store.locks import database_lock
 from app.store.session import fetch_all
 from app.upkeep.reconcile.findings import Violation

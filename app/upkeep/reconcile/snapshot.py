@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from app.applications.records import scratch_names
+from app.blueprints.applications.records import scratch_names
 from app.databases.hosted import RecordedDatabase, recorded_on
 from app.engines.base import EngineAdapter, FoundTenant
 from app.hosts.records import Host

@@ -3,11 +3,11 @@
 from typing import Any
 from uuid import UUID, uuid4
 
+from app.backups.restores.evacuation import evacuate
 from app.contracts.backups import BackupDatabase, BackupDatabaseInput, ProveBackup, ProveBackupInput
 from app.contracts.base import Engine
 from app.contracts.queues import CONTROL_QUEUE
 from app.hosts.service import drain_host, undrain_host
-from app.restores.evacuation import evacuate
 from app.store.session import fetch
 from tests.support.answers import data_of
 from tests.support.service import REGION

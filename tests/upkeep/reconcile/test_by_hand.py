@@ -24,7 +24,6 @@ from app.contracts.upkeep import ScheduleId
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
-from app.egress.sender import Sender
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host, drain_host
 from app.local.ports import LOOPBACK, free_port
@@ -33,6 +32,7 @@ from app.store.session import fetch
 from app.upkeep.reconcile.schedules import check_schedules_at
 from app.upkeep.reconcile.service import list_hosts, reconcile_records
 from app.webhooks.attempts import Attempts
+from app.webhooks.egress.sender import Sender
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.backups import folder_store

@@ -1,0 +1,259 @@
+"""The data of a database that nobody can get in to: loaded, and compared with its source."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from uuid import UUID
+
+from app.backups import records as backups
+from app.backups.restores import in_place, records
+from app.backups.restores.faults import (
+    BackupGone,
+    DataNotBack,
+    ScratchGone,
+    SourceGone,
+    SourceUnavailable,
+    blaming_source,
+    of_source,
+)
+from app.backups.restores.progress import Progress
+from app.backups.restores.records import RestorationRecord
+from app.backups.restoring import ContentsDiffer, LoadReport, differences, load_backup
+from app.backups.storage.errors import BackupDamaged, BackupMissing, KeyUnknown
+from app.backups.storage.store import BackupStore
+from app.contracts.base import DatabaseStatus
+from app.contracts.restores import RestorationKind
+from app.core.secrets import SecretBox
+from app.databases import records as databases
+from app.databases.passwords import tenant_of
+from app.databases.records import DatabaseRecord, NotWanted, expect
+from app.databases.scratch import prolong_scratch
+from app.engines.base import EngineAdapter, Tenant
+from app.engines.dumping import ContentKind, Dump, LoadRefused
+from app.hosts.adapters import Adapters
+from app.quotas.usage import storage_of
+from app.store.locks import database_lock, transfers_lock
+from app.store.session import transaction
+
+_HOPELESS = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
+"""Of a backup: no further attempt loads it."""
+SCRATCH_LASTS = timedelta(days=7)
+"""Without a sign of whoever needs it."""
+
+
+class Transfers:
+    """Each attempt at a transfer begins from the beginning."""
+
+    def __init__(self, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+        self._box = box
+        self._store = store
+        self._adapters = adapters
+
+    async def fill(self, restoration: UUID, workflow_id: str | None) -> None:
+        """A database that is being made or moved, or the scratch of one that is to be restored. Records where it is
+        whole. Raises `NotWanted`, what `app.backups.restores.faults` lists, what `load_backup` raises, `EngineError`,
+        `LockBusy`, `LockLost`."""
+        found = await _open(restoration)
+        async with transfers_lock(found.database):
+            if await self._copy(found):
+                return
+            target = await self._begin(restoration)
+            if target is None:
+                return
+            adapter, tenant = await self._adapters.of_host(target.host_id), tenant_of(target, self._box)
+            report = await self._load(found, adapter, tenant, workflow_id)
+            await _note_whole(restoration, target, report)
+
+    async def exchange(self, restoration: UUID, workflow_id: str | None) -> None:
+        """In place: the closed database gets the data that was proven in the scratch. Raises as `fill` does; what was
+        there is back then."""
+        found = await _open(restoration)
+        async with transfers_lock(found.database):
+            record, found = await in_place.begin_exchange(restoration)
+            if found.is_whole_at(record.host_id, record.engine_name):
+                return
+            adapter = await self._adapters.of_host(record.host_id)
+            if adapter.replaces_whole:
+                await self._replace(adapter, record, found)
+            else:
+                await self._reload(adapter, record, found, workflow_id)
+            async with transaction():
+                await in_place.locked(restoration)
+                await records.note_whole(restoration, record.host_id, record.engine_name)
+
+    async def _copy(self, found: RestorationRecord) -> bool:
+        """A clone by what the host itself does in a moment, where its caller lets its source be held up. That is tried
+        once, whatever becomes of it: what it hasn't brought, a dump does. The server copies blocks under its own lock,
+        so nothing is compared."""
+        if found.source is None or not found.pause_source or found.held_seconds is not None:
+            return False
+        async with database_lock(found.database), database_lock(found.source):
+            source = await databases.find(found.source)
+            target, found = await _target(found.uuid)
+            if source is None or source.host_id != target.host_id or not _is_open(source) or _is_whole(found, target):
+                return False
+            adapter = await self._adapters.of_host(target.host_id)
+            if not await adapter.copies_at_once() or not await records.begin_hold(found.uuid):
+                return False
+            copied = await adapter.copy_database(tenant_of(source, self._box), tenant_of(target, self._box))
+            await records.note_held(found.uuid, copied.held_seconds)
+            if copied.done:
+                await _note_whole(found.uuid, target)
+            return copied.done
+
+    async def _begin(self, restoration: UUID) -> DatabaseRecord | None:
+        """Empties the target, and returns where it lies. None when it is whole already."""
+        found = await _open(restoration)
+        async with database_lock(found.database):
+            target, found = await _target(restoration)
+            if _is_whole(found, target):
+                return None
+            await self._empty(await self._adapters.of_host(target.host_id), target)
+            return target
+
+    async def _empty(self, adapter: EngineAdapter, target: DatabaseRecord) -> None:
+        # Of an attempt that died: until its sessions have ended it would go on loading.
+        await adapter.end_dumps([target.engine_name])
+        await adapter.clear(tenant_of(target, self._box))
+
+    async def _load(
+        self, found: RestorationRecord, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None
+    ) -> LoadReport:
+        if found.source is not None:
+            return await self._clone(found.source, adapter, tenant, workflow_id)
+        assert found.backup_uuid is not None, "it has one of the two"
+        # What a scratch holds becomes the database's own.
+        owner = await databases.find(found.database) if found.kind is RestorationKind.IN_PLACE else None
+        becomes = None if owner is None else tenant_of(owner, self._box)
+        return await self._load_backup(found.backup_uuid, adapter, tenant, workflow_id, becomes=becomes)
+
+    async def _load_backup(
+        self,
+        backup: UUID,
+        adapter: EngineAdapter,
+        tenant: Tenant,
+        workflow_id: str | None,
+        *,
+        becomes: Tenant | None = None,
+    ) -> LoadReport:
+        """Into an empty database."""
+        record = await backups.find(backup)
+        if record is None:
+            raise BackupGone("the backup is gone")
+        progress = Progress(workflow_id, record.size_bytes or 0)
+        async with progress.reported():
+            return await load_backup(self._store, record, adapter, tenant, becomes=becomes, through=progress.counted)
+
+    async def _clone(self, source: UUID, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None) -> LoadReport:
+        record = await databases.find(source)
+        if record is None or record.status is DatabaseStatus.DELETED:
+            raise SourceGone("the database that is cloned was deleted")
+        if record.restoring_at is not None:
+            raise SourceUnavailable("the database that is cloned is being restored itself")
+        progress = Progress(workflow_id, await storage_of(record.id))
+        async with self._dump(record) as dump, progress.reported():
+            await adapter.load(tenant, dump.format, progress.counted(of_source(dump.chunks())))
+            with blaming_source():
+                dumped = await dump.contents()
+        found = await adapter.contents(tenant)
+        if differing := differences(dumped, found):
+            # Another attempt has another dump.
+            raise SourceUnavailable(f"the copy differs in {len(differing)} objects")
+        tables = [one for one in found if one.kind is ContentKind.TABLE]
+        return LoadReport(tables=len(tables), rows=sum(one.rows for one in tables), seconds=progress.seconds)
+
+    @asynccontextmanager
+    async def _dump(self, record: DatabaseRecord) -> AsyncIterator[Dump]:
+        async with AsyncExitStack() as stack:
+            with blaming_source():
+                adapter = await self._adapters.of_host(record.host_id)
+                dump = await stack.enter_async_context(adapter.dumping(tenant_of(record, self._box)))
+            yield dump
+
+    async def _replace(self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord) -> None:
+        """The whole database at once."""
+        scratch = await _scratch_of(found)
+        async with database_lock(record.uuid), database_lock(scratch.uuid):
+            await adapter.end_dumps([record.engine_name])
+            tenant = tenant_of(record, self._box)
+            await adapter.revoke(tenant)
+            await adapter.replace(tenant, tenant_of(scratch, self._box))
+
+    async def _reload(
+        self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord, workflow_id: str | None
+    ) -> None:
+        """Emptied and loaded; and where the backup doesn't load here after all, what there was is loaded back."""
+        assert found.backup_uuid is not None, "a restore in place has a backup"
+        assert found.before_uuid is not None, "nothing is touched before it is there"
+        try:
+            await self._load_anew(adapter, record, found.backup_uuid, workflow_id)
+        except KeyUnknown:
+            raise
+        except _HOPELESS:
+            await self._load_back(adapter, record, found.before_uuid, workflow_id)
+            raise
+
+    async def _load_back(
+        self, adapter: EngineAdapter, record: DatabaseRecord, before: UUID, workflow_id: str | None
+    ) -> None:
+        try:
+            await self._load_anew(adapter, record, before, workflow_id)
+        except _HOPELESS as fault:
+            raise DataNotBack(f"what there was can't be loaded back from the backup {before}: {fault}") from None
+
+    async def _load_anew(
+        self, adapter: EngineAdapter, record: DatabaseRecord, backup: UUID, workflow_id: str | None
+    ) -> None:
+        tenant = tenant_of(record, self._box)
+        async with database_lock(record.uuid):
+            await adapter.revoke(tenant)
+            await self._empty(adapter, record)
+        await self._load_backup(backup, adapter, tenant, workflow_id)
+
+
+async def _open(restoration: UUID) -> RestorationRecord:
+    """Raises `NotWanted` for one that has ended."""
+    found = await records.find(restoration)
+    if found is None or found.ended_at is not None:
+        raise NotWanted("the restoration has ended")
+    return found
+
+
+async def _target(restoration: UUID) -> tuple[DatabaseRecord, RestorationRecord]:
+    """What is filled. Raises `NotWanted`."""
+    found = await _open(restoration)
+    record = await databases.find(found.database)
+    if found.kind in (RestorationKind.FROM_BACKUP, RestorationKind.CLONE):
+        return expect(record, DatabaseStatus.PROVISIONING), found
+    record = expect(record, DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+    return (await _scratch_of(found), found) if found.kind is RestorationKind.IN_PLACE else (record, found)
+
+
+async def _scratch_of(found: RestorationRecord) -> DatabaseRecord:
+    """Prolonged. Raises `ScratchGone`."""
+    scratch = None if found.scratch is None else await databases.find(found.scratch)
+    if scratch is None or not await prolong_scratch(scratch.uuid, SCRATCH_LASTS):
+        raise ScratchGone("the scratch database is gone")
+    return scratch
+
+
+def _is_whole(found: RestorationRecord, target: DatabaseRecord) -> bool:
+    # In place: once the exchange is done, the scratch has what there was.
+    in_exchange = found.kind is RestorationKind.IN_PLACE and found.exchanging_at is not None
+    return in_exchange or found.is_whole_at(target.host_id, target.engine_name)
+
+
+def _is_open(source: DatabaseRecord) -> bool:
+    """Its tenant is in, and nothing else happens to it."""
+    return source.status is DatabaseStatus.ACTIVE and source.restoring_at is None
+
+
+async def _note_whole(restoration: UUID, target: DatabaseRecord, report: LoadReport | None = None) -> None:
+    async with transaction():
+        now, found = await _target(restoration)
+        if now.placement != target.placement:
+            raise NotWanted("the database is made elsewhere by now")
+        if _is_whole(found, now):
+            return
+        tables, rows = (None, None) if report is None else (report.tables, report.rows)
+        await records.note_whole(restoration, now.host_id, now.engine_name, tables=tables, rows=rows)

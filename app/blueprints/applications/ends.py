@@ -1,0 +1,169 @@
+"""How an application ends, in words that say what stays in the database and what does not."""
+
+from app.blueprints.applications.journal import Journal, JournalEntry, entries_of
+from app.blueprints.applications.log import Log
+from app.blueprints.applications.records import ApplicationRecord
+from app.blueprints.applications.rehearsal import Rehearsal
+from app.blueprints.applications.schemas import StatementStatus
+from app.blueprints.applications.script import ExecutionFault
+from app.contracts.applications import ApplicationStatus
+from app.engines.base import EngineAdapter
+from app.engines.scripts import ScriptEnd
+
+MOST_LOSSES = 3
+"""How often a script is started again after its session was lost. The script itself may end its session."""
+
+ROLLED_BACK = "rolled back"
+STAYS = "stays: this engine commits each statement by itself"
+ON_COPY = "ran on a throw-away copy of the schema, without its data; this engine can't roll back"
+REHEARSED = "passed on a throw-away copy of the schema; not run in the database"
+COPY_REFUSED = "refused by a throw-away copy of the schema; the database was not touched"
+NOT_OURS = "the transaction that it ran in was ended by the script: nobody can tell whether it was committed"
+IN_DOUBT = "it was begun, and nobody can tell whether it took effect"
+
+_NOTHING = "Nothing was changed."
+
+
+class Ending:
+    """Writes the end of one application."""
+
+    def __init__(self, record: ApplicationRecord, journal: Journal, *, transactional: bool) -> None:
+        self._record = record
+        self._journal = journal
+        self._transactional = transactional
+
+    async def settle_last(self, adapter: EngineAdapter) -> bool:
+        """What became of an attempt that died. True when the application has ended with it; otherwise nothing of that
+        attempt is left, and another may begin."""
+        if self._record.session_reference is None:
+            return await self._gave_up(self._record.losses)
+        end = await adapter.end_script(self._record.session_reference)
+        entries = await entries_of(self._record.id)
+        if not self._transactional:
+            return await self._settle_steps(entries)
+        if end is ScriptEnd.UNDONE:
+            await self._journal.note_loss()
+            return await self._gave_up(self._record.losses + 1)
+        if end is ScriptEnd.COMMITTED and not self._record.is_dry_run:
+            for entry in entries:
+                if entry.status in (StatementStatus.PENDING, StatementStatus.RUNNING):
+                    entry.status = StatementStatus.SUCCEEDED
+                    entry.note = "committed with the others; the worker died before it had written down more of it"
+            await self._journal.end(ApplicationStatus.COMPLETED, None, entries)
+            return True
+        doubt = "the engine doesn't tell whether it was committed"
+        begun = (StatementStatus.PENDING, StatementStatus.RUNNING, StatementStatus.SUCCEEDED)
+        _mark(entries, doubt, *begun, status=StatementStatus.UNKNOWN)
+        message = "The worker died, and the engine no longer tells whether the transaction was committed."
+        await self._journal.end(ApplicationStatus.FAILED, message, entries)
+        return True
+
+    async def fail(self, message: str) -> None:
+        """Fails it before anything was started, or after all of it was undone."""
+        entries = await entries_of(self._record.id)
+        _mark(entries, ROLLED_BACK, StatementStatus.SUCCEEDED)
+        _skip_rest(entries)
+        await self._journal.end(ApplicationStatus.FAILED, message, entries)
+
+    async def of_transaction(self, log: Log, fault: ExecutionFault | None) -> None:
+        if fault is not None:
+            log.annotate(ROLLED_BACK, StatementStatus.SUCCEEDED)
+            _skip_rest(log.entries)
+            message = f"{fault.message_with_line(log)}. The transaction was rolled back: nothing was changed."
+            await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
+        elif self._record.is_dry_run:
+            log.annotate(f"{ROLLED_BACK}: this was a dry run", StatementStatus.SUCCEEDED)
+            await self._journal.end(ApplicationStatus.ROLLED_BACK, None, log.entries)
+        else:
+            await self._journal.end(ApplicationStatus.COMPLETED, None, log.unwritten())
+
+    async def of_lost_transaction(self, log: Log, reason: str) -> None:
+        """The transaction is not the one that was begun, so neither its commit nor its end shows what took effect."""
+        log.annotate(NOT_OURS, StatementStatus.SUCCEEDED, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
+        _skip_rest(log.entries)
+        message = f"{log.shown_text(reason)}. Nobody can tell what of the script was committed: look at the database."
+        await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
+
+    async def of_dry_run(self, log: Log, rehearsal: Rehearsal) -> None:
+        """On a copy."""
+        left_out = f" It lacked {', '.join(rehearsal.left_out)}." if rehearsal.left_out else ""
+        log.annotate(f"{ON_COPY}.{left_out}" if left_out else ON_COPY, StatementStatus.SUCCEEDED)
+        if rehearsal.fault is None:
+            await self._journal.end(ApplicationStatus.ROLLED_BACK, None, log.entries)
+            return
+        log.annotate(COPY_REFUSED, StatementStatus.FAILED)
+        _skip_rest(log.entries)
+        message = f"{rehearsal.fault.message_with_line(log)}. It was tried on a throw-away copy.{left_out} {_NOTHING}"
+        await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
+
+    async def of_rehearsal(self, log: Log, fault: ExecutionFault) -> None:
+        """A script that its rehearsal has stopped."""
+        log.annotate(REHEARSED, StatementStatus.SUCCEEDED, StatementStatus.UNKNOWN, status=StatementStatus.SKIPPED)
+        log.annotate(COPY_REFUSED, StatementStatus.FAILED)
+        _skip_rest(log.entries)
+        message = f"{fault.message_with_line(log)}. It was tried on a throw-away copy of the schema first. {_NOTHING}"
+        await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
+
+    async def of_steps(self, log: Log, fault: ExecutionFault | None) -> None:
+        """A script whose statements last one by one."""
+        if fault is None:
+            await self._journal.end(ApplicationStatus.COMPLETED, None, log.entries)
+            return
+        log.annotate(STAYS, StatementStatus.SUCCEEDED)
+        _skip_rest(log.entries)
+        message = f"{fault.message_with_line(log)}. {_stays(log.entries)}"
+        await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
+
+    async def of_doubt(self, entries: list[JournalEntry], reason: str) -> None:
+        """The same, stopped in the middle of a statement."""
+        _mark(entries, IN_DOUBT, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
+        _mark(entries, STAYS, StatementStatus.SUCCEEDED)
+        _skip_rest(entries)
+        doubtful = [entry for entry in entries if entry.status is StatementStatus.UNKNOWN]
+        where = "".join(f" Statement {entry.index} (line {entry.line}) may or may not have run." for entry in doubtful)
+        await self._journal.end(ApplicationStatus.FAILED, f"{reason}.{where} {_stays(entries)}", entries)
+
+    async def _settle_steps(self, entries: list[JournalEntry]) -> bool:
+        begun = [entry for entry in entries if entry.status is not StatementStatus.SKIPPED]
+        if all(entry.status is StatementStatus.PENDING for entry in begun):
+            await self._journal.note_session(None)
+            return False
+        if all(entry.status is StatementStatus.SUCCEEDED for entry in begun):
+            await self._journal.end(ApplicationStatus.COMPLETED, None, entries)
+        elif any(entry.status is StatementStatus.FAILED for entry in entries):
+            _mark(entries, STAYS, StatementStatus.SUCCEEDED)
+            _skip_rest(entries)
+            await self._journal.end(ApplicationStatus.FAILED, f"A statement failed. {_stays(entries)}", entries)
+        else:
+            await self.of_doubt(entries, "The session was lost in the middle, and is not begun anew")
+        return True
+
+    async def _gave_up(self, losses: int) -> bool:
+        if losses < MOST_LOSSES:
+            return False
+        await self.fail(f"Its session was lost {losses} times, the last time in the middle of the script. {_NOTHING}")
+        return True
+
+
+def _mark(
+    entries: list[JournalEntry], note: str, *statuses: StatementStatus, status: StatementStatus | None = None
+) -> None:
+    for entry in entries:
+        if entry.status in statuses:
+            entry.note = note
+            entry.status = status or entry.status
+
+
+def _skip_rest(entries: list[JournalEntry]) -> None:
+    for entry in entries:
+        if entry.status in (StatementStatus.PENDING, StatementStatus.RUNNING):
+            entry.status = StatementStatus.SKIPPED
+
+
+def _stays(entries: list[JournalEntry]) -> str:
+    kept = [entry.index for entry in entries if entry.status is StatementStatus.SUCCEEDED]
+    if not kept:
+        return _NOTHING if not any(entry.status is StatementStatus.UNKNOWN for entry in entries) else ""
+    # Statements run in order, so those that succeeded are the first ones.
+    numbers = f"Statement {kept[0]} stays" if len(kept) == 1 else f"Statements {kept[0]} to {kept[-1]} stay"
+    return f"{numbers}: this engine commits each by itself."

@@ -1,0 +1,120 @@
+"""The execution log of one attempt, as it grows."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import structlog
+
+from app.blueprints.applications.journal import Journal, JournalEntry
+from app.blueprints.applications.schemas import StatementStatus
+from app.blueprints.preparation import PreparedStatement
+from app.engines.errors import StatementFailed, shortened
+
+_SHOWN_EVERY_SECONDS = 0.25
+_COUNTS_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "SELECT", "VALUES", "WITH", "CALL"})
+
+Hide = Callable[[str], str]
+"""Takes secret values, and names that are nobody's business, out of a message."""
+
+log = structlog.get_logger(__name__)
+
+
+class Log:
+    """`hide` goes over every message of the engine's, which may quote what must not be shown."""
+
+    def __init__(self, journal: Journal, statements: Sequence[PreparedStatement], hide: Hide) -> None:
+        self._journal = journal
+        self.hide = hide
+        self._changed: set[int] = set()
+        self.entries = [_entry(statement) for statement in statements]
+
+    def begin(self, position: int) -> None:
+        self._note(position, status=StatementStatus.RUNNING)
+
+    def succeed(self, position: int, rows: int | None, duration_ms: int) -> None:
+        counted = self.entries[position].kind.split(" ")[0].upper() in _COUNTS_ROWS
+        self._note(position, status=StatementStatus.SUCCEEDED, rows=rows if counted else None, duration_ms=duration_ms)
+
+    def fail(self, position: int, error: StatementFailed, duration_ms: int, *, at_line: int | None) -> str:
+        """The message as it may be shown."""
+        message = self.message_of(error) + (f" (line {at_line})" if at_line is not None else "")
+        self._note(
+            position,
+            status=StatementStatus.FAILED,
+            duration_ms=duration_ms,
+            error_code=error.code,
+            error_message=message,
+        )
+        return message
+
+    def message_of(self, error: StatementFailed) -> str:
+        """The engine's message, as it may be shown and as our own database can store it."""
+        return self.shown_text(str(error))
+
+    def shown_text(self, text: str) -> str:
+        """As `message_of`, for any text that may quote what the engine said."""
+        # Hidden first: of a secret that is cut in two, neither half would be known.
+        return shortened(self.hide(text).replace("\0", "\ufffd"))
+
+    def doubt(self, position: int) -> None:
+        """It failed where there is no data, and may succeed where there is."""
+        self._note(
+            position,
+            status=StatementStatus.UNKNOWN,
+            note="it needs data, and the copy on which it was tried has none",
+        )
+
+    def annotate(self, note: str, *statuses: StatementStatus, status: StatementStatus | None = None) -> None:
+        """Adds a note to all entries of these statuses, and gives them another one if that is said."""
+        for position, entry in enumerate(self.entries):
+            if entry.status in statuses:
+                self._note(position, note=note, status=status or entry.status)
+
+    async def flush(self) -> None:
+        """Writes what has changed since the last time."""
+        changed, entries = self._changed, self.unwritten()
+        self._changed = set()
+        try:
+            if entries:
+                await self._journal.write(entries)
+        except BaseException:
+            self._changed |= changed
+            raise
+
+    def unwritten(self) -> list[JournalEntry]:
+        """What has changed since the last time."""
+        return [self.entries[position] for position in sorted(self._changed)]
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """For the block, the progress is there to be read. Nothing depends on it: the end writes what is left."""
+        showing = asyncio.create_task(self._show())
+        try:
+            yield
+        finally:
+            showing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await showing
+
+    async def _show(self) -> None:
+        while True:
+            await asyncio.sleep(_SHOWN_EVERY_SECONDS)
+            try:
+                await self.flush()
+            except Exception as fault:
+                log.info("progress_not_shown", reason=str(fault) or type(fault).__name__)
+
+    def _note(self, position: int, **changes: object) -> None:
+        entry = self.entries[position]
+        for name, value in changes.items():
+            setattr(entry, name, value)
+        self._changed.add(position)
+
+
+def _entry(statement: PreparedStatement) -> JournalEntry:
+    entry = JournalEntry(index=statement.index, line=statement.line, kind=statement.kind, sql=statement.log_text)
+    if statement.left_out is not None:
+        entry.status, entry.note = StatementStatus.SKIPPED, statement.left_out
+    return entry

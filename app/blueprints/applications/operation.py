@@ -1,0 +1,71 @@
+"""The operation of an application: accepted, begun, and ended with it."""
+
+from app.blueprints.applications.records import ApplicationRecord
+from app.contracts.applications import ApplicationStatus
+from app.contracts.queues import apply_workflow_id
+from app.operations import ends, progress
+from app.operations.acceptance import Subject, accept
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.reasons import ReasonCode, reason
+from app.operations.records import OperationProgress, OperationRecord, open_on
+
+_UNIT = "statements"
+
+
+async def accept_application(database: Subject, application: int, *, dry_run: bool) -> None:
+    """In the transaction that adds it to the queue."""
+    await accept(
+        OperationType.APPLY_BLUEPRINT,
+        database,
+        workflow_id=apply_workflow_id(application, dry_run=dry_run),
+        undo={"application": application},
+        reason=reason(ReasonCode.QUEUED),
+    )
+
+
+async def note_turn(database_id: int, application: int) -> None:
+    """Its turn has come."""
+    record = await _find(database_id, application)
+    if record is not None:
+        await progress.end_step(record, "queue")
+
+
+async def note_begun(record: ApplicationRecord, statements: int) -> None:
+    """Its statements are about to run."""
+    operation = await _find(record.database_id, record.id)
+    if operation is not None:
+        await progress.begin(operation, "apply", OperationProgress(done=0, total=statements, unit=_UNIT))
+
+
+async def note_done(record: ApplicationRecord, statements: int) -> None:
+    """So many of its statements have run."""
+    operation = await _find(record.database_id, record.id)
+    if operation is not None and operation.progress is not None:
+        done = OperationProgress(done=statements, total=operation.progress.total, unit=_UNIT)
+        await progress.advance(operation, done)
+
+
+async def note_end(record: ApplicationRecord, status: ApplicationStatus) -> None:
+    """It has ended like this."""
+    operation = await _find(record.database_id, record.id)
+    if operation is None:
+        return
+    if status in (ApplicationStatus.COMPLETED, ApplicationStatus.ROLLED_BACK):
+        await ends.end(operation, OperationStatus.SUCCEEDED)
+    elif operation.cancel_requested_at is not None:
+        await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
+    else:
+        await ends.end(operation, OperationStatus.FAILED, because=ReasonCode.APPLICATION_FAILED)
+
+
+async def note_cancelled(database_id: int, applications: list[int], because: ReasonCode) -> None:
+    """They ended before they had begun."""
+    for operation in await open_on(database_id, (OperationType.APPLY_BLUEPRINT,)):
+        if (operation.undo or {}).get("application") in applications:
+            await ends.end(operation, OperationStatus.CANCELLED, because=because)
+
+
+async def _find(database_id: int, application: int) -> OperationRecord | None:
+    """Locked. The database's row is locked before, where both are."""
+    found = await open_on(database_id, (OperationType.APPLY_BLUEPRINT,))
+    return next((one for one in found if (one.undo or {}).get("application") == application), None)

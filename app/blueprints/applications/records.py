@@ -1,0 +1,182 @@
+"""An application's row, with its database and its statements, as everything above the tables reads it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from app.blueprints.applications.schemas import LogEntry, StatementError, StatementStatus
+from app.blueprints.records import decoded
+from app.contracts.applications import ApplicationStatus
+from app.contracts.base import DatabaseStatus, Engine
+from app.core.secrets import SecretLocation
+from app.store.sealed import SealedColumn
+from app.store.session import fetch_all, fetch_one, fetch_value, fetch_values
+
+
+class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of `blueprint_applications`, joined with its blueprint and database, and its statements counted."""
+
+    id: int
+    blueprint_id: int
+    blueprint_uuid: UUID
+    blueprint_version: int
+    database_id: int
+    database: UUID
+    database_name: str
+    database_status: DatabaseStatus
+    engine: Engine
+    region: str
+    team_id: int | None
+    status: ApplicationStatus
+    is_dry_run: bool
+    at_creation: bool
+    definitions_json: str | None
+    shown_json: str | None
+    values_sealed: bytes | None
+    statements_total: int
+    statements_succeeded: int
+    statements_failed: int
+    attempt: int
+    losses: int
+    session_reference: str | None
+    scratch_name: str | None
+    error_message: str | None
+    total_duration_ms: int | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    created_at: datetime
+
+    @property
+    def definitions(self) -> dict[str, Any] | None:
+        return decoded(self.definitions_json)
+
+
+class _EntryRow(msgspec.Struct, frozen=True, kw_only=True):
+    index: int
+    line: int
+    kind: str
+    sql: str
+    status: StatementStatus
+    rows: int | None
+    duration_ms: int | None
+    error_code: str | None
+    error_message: str | None
+    note: str | None
+
+
+_SELECT = """
+SELECT a.*, a.definitions::text AS definitions_json, a.shown_values::text AS shown_json, b.uuid AS blueprint_uuid,
+       d.uuid AS database, d.name AS database_name, d.status AS database_status, d.engine, d.region, d.team_id, s.*
+FROM blueprint_applications a
+JOIN blueprints b ON b.id = a.blueprint_id
+JOIN databases d ON d.id = a.database_id
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE status = 'succeeded') AS statements_succeeded,
+           count(*) FILTER (WHERE status = 'failed') AS statements_failed
+    FROM blueprint_statements WHERE application_id = a.id
+) s
+"""
+
+
+async def find(application: int) -> ApplicationRecord | None:
+    """Whosever it is."""
+    return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE a.id = $1", application)
+
+
+async def find_owned(application: int, team_ids: list[int]) -> ApplicationRecord | None:
+    """One to a database of these teams', deleted or not."""
+    return await fetch_one(
+        ApplicationRecord, f"{_SELECT} WHERE a.id = $1 AND d.team_id = any($2::bigint[])", application, team_ids
+    )
+
+
+async def team_of(application: int, team_ids: list[int]) -> int | None:
+    """Which of these teams has its database."""
+    return await fetch_value(
+        int,
+        "SELECT d.team_id FROM blueprint_applications a JOIN databases d ON d.id = a.database_id"
+        " WHERE a.id = $1 AND d.team_id = any($2::bigint[])",
+        application,
+        team_ids,
+    )
+
+
+async def list_of_database(database_id: int, *, after: int | None, limit: int) -> list[ApplicationRecord]:
+    """Newest first, from the one that follows `after` on."""
+    return await fetch_all(
+        ApplicationRecord,
+        f"{_SELECT} WHERE a.database_id = $1 AND ($2::bigint IS NULL OR a.id < $2) ORDER BY a.id DESC LIMIT $3",
+        database_id,
+        after,
+        limit,
+    )
+
+
+async def list_of_blueprint(
+    blueprint_id: int, team_ids: list[int], databases: list[UUID] | None, *, after: int | None, limit: int
+) -> list[ApplicationRecord]:
+    """To databases of these teams, and of these databases unless None; newest first, from the one that follows `after`
+    on."""
+    return await fetch_all(
+        ApplicationRecord,
+        f"{_SELECT} WHERE a.blueprint_id = $1 AND d.team_id = any($2::bigint[])"
+        " AND ($3::uuid[] IS NULL OR d.uuid = any($3::uuid[])) AND ($4::bigint IS NULL OR a.id < $4)"
+        " ORDER BY a.id DESC LIMIT $5",
+        blueprint_id,
+        team_ids,
+        databases,
+        after,
+        limit,
+    )
+
+
+async def find_at_creation(database: UUID) -> ApplicationRecord | None:
+    """The one that the database was created with."""
+    return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE d.uuid = $1 AND a.at_creation", database)
+
+
+async def find_next(database_id: int) -> ApplicationRecord | None:
+    """The oldest that has not ended: the one whose turn it is."""
+    return await fetch_one(
+        ApplicationRecord,
+        f"{_SELECT} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id LIMIT 1",
+        database_id,
+    )
+
+
+async def log_of(application: int) -> list[LogEntry]:
+    """Every statement, in order; none before the application was started."""
+    rows = await fetch_all(
+        _EntryRow, "SELECT * FROM blueprint_statements WHERE application_id = $1 ORDER BY index", application
+    )
+    return [_entry(row) for row in rows]
+
+
+def _entry(row: _EntryRow) -> LogEntry:
+    error = None if row.error_message is None else StatementError(code=row.error_code, message=row.error_message)
+    return LogEntry(
+        index=row.index,
+        line=row.line,
+        kind=row.kind,
+        sql=row.sql,
+        status=row.status,
+        rows=row.rows,
+        duration_ms=row.duration_ms,
+        error=error,
+        note=row.note,
+    )
+
+
+async def scratch_names() -> list[str]:
+    """The rehearsal copies that may be on hosts now: each application removes its own, also after a crash."""
+    return await fetch_values(str, "SELECT scratch_name FROM blueprint_applications WHERE scratch_name IS NOT NULL")
+
+
+def values_place(application: int) -> SecretLocation:
+    """Where an application's variable values lie sealed."""
+    return SecretLocation("blueprint_applications", "values_sealed", str(application))
+
+
+SEALED_VALUES = SealedColumn(table="blueprint_applications", column="values_sealed", row="s.id::text")

@@ -1,0 +1,69 @@
+"""Trying a script on a throw-away copy of the schema, where a server can't take statements back.
+
+The copy is a tenant of its own, as closed in as any. Its name is written down before it is made, so that whoever comes
+after a crash removes it.
+"""
+
+import contextlib
+from collections.abc import Sequence
+
+import msgspec
+
+from app.blueprints.applications.journal import Journal
+from app.blueprints.applications.log import Log
+from app.blueprints.applications.records import ApplicationRecord
+from app.blueprints.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
+from app.blueprints.preparation import PreparedStatement
+from app.core.ids import engine_name, engine_password, scratch_marker
+from app.engines.base import EngineAdapter, EngineLimits, HostUnavailable, LoginRefused, NameTaken, Tenant
+
+_LIMITS = EngineLimits(connections=3)
+
+
+class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
+    fault: ExecutionFault | None
+    left_out: list[str]
+    """What of the schema couldn't be copied."""
+
+
+async def rehearse(
+    adapter: EngineAdapter,
+    journal: Journal,
+    record: ApplicationRecord,
+    tenant: Tenant,
+    statements: Sequence[PreparedStatement],
+    log: Log,
+) -> Rehearsal:
+    """Leaves no copy behind, unless it raises."""
+    scratch = Tenant(name=engine_name(), password=engine_password(), marker=scratch_marker(record.id))
+    await journal.note_scratch(scratch.name)
+    await adapter.create(scratch, _LIMITS)
+    try:
+        left_out = await adapter.copy_schema(tenant, scratch)
+    except LoginRefused:
+        await _remove(adapter, journal, scratch)
+        raise
+    hide = log.hide
+    log.hide = lambda message: hide(message).replace(scratch.name, tenant.name)
+    try:
+        async with adapter.script_session(scratch, STATEMENT_SECONDS) as session:
+            await session.begin()
+            fault = await run_all(session, statements, log, on_copy=True)
+    except HostUnavailable:
+        await journal.note_loss()
+        raise
+    await _remove(adapter, journal, scratch)
+    return Rehearsal(fault=fault, left_out=left_out)
+
+
+async def remove_scratch(adapter: EngineAdapter, journal: Journal, record: ApplicationRecord) -> None:
+    """What an attempt that died may have left."""
+    if record.scratch_name is not None:
+        scratch = Tenant(name=record.scratch_name, password="", marker=scratch_marker(record.id))
+        await _remove(adapter, journal, scratch)
+
+
+async def _remove(adapter: EngineAdapter, journal: Journal, scratch: Tenant) -> None:
+    with contextlib.suppress(NameTaken):  # a stranger's, so nothing of ours was ever made under it
+        await adapter.destroy(scratch)
+    await journal.note_scratch(None)

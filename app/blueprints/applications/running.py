@@ -1,0 +1,159 @@
+"""One attempt at an application: what became of the last one, and then the script, in the engine's way."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from app.blueprints import records as blueprints
+from app.blueprints.applications.ends import Ending
+from app.blueprints.applications.journal import Journal, claim
+from app.blueprints.applications.log import Hide, Log
+from app.blueprints.applications.records import ApplicationRecord, values_place
+from app.blueprints.applications.rehearsal import rehearse, remove_scratch
+from app.blueprints.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
+from app.blueprints.checking import prepared
+from app.blueprints.preparation import PreparedStatement, hide_secrets
+from app.contracts.base import DatabaseStatus
+from app.core.errors import AppError
+from app.core.secrets import SecretBox
+from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused, Tenant
+from app.engines.errors import StatementFailed, StatementUncertain
+from app.engines.scripts import ScriptEnd, ScriptSession
+
+
+async def carry_out(
+    box: SecretBox,
+    adapter: EngineAdapter,
+    tenant: Tenant,
+    record: ApplicationRecord,
+    *,
+    may_run: bool,
+    restorable: bool = True,
+) -> None:
+    """Leaves the application ended, unless it raises: `EngineError` when the host is in the way, `LockLost` when
+    another attempt is, and where they are `restorable`, `CredentialsRefused` before anything has started. Call it under
+    the applications' lock of the database."""
+    journal = Journal(record, await claim(record))
+    await remove_scratch(adapter, journal, record)
+    ending = Ending(record, journal, transactional=adapter.transactional_scripts)
+    if await ending.settle_last(adapter):
+        return
+    if not may_run:
+        await ending.fail("It was cancelled before it had changed anything.")
+    elif record.database_status is not DatabaseStatus.ACTIVE:
+        await ending.fail(f"The database is {record.database_status.value}. Nothing was changed.")
+    else:
+        try:
+            statements, hide = await _statements(box, record)
+        except AppError as error:
+            await ending.fail(f"{error.message} Nothing was changed.")
+            return
+        log = Log(journal, statements, hide)
+        try:
+            await _Run(adapter, tenant, record, journal, ending, statements, log).run()
+        except LoginRefused as error:
+            if restorable and isinstance(error, CredentialsRefused):
+                raise
+            await ending.fail("The database doesn't let its own credentials in. Nothing was changed.")
+
+
+async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[PreparedStatement], Hide]:
+    """With what hides the secret values in a message."""
+    sql = await blueprints.sql_of(record.blueprint_id, record.blueprint_version)
+    assert record.values_sealed is not None, "values are forgotten at the end only"
+    values = msgspec.json.decode(box.open(record.values_sealed, values_place(record.id)), type=dict[str, Any])
+    statements = await prepared(sql, record.engine, record.definitions, values, field="variables")
+    return statements, lambda message: hide_secrets(message, record.definitions, values)
+
+
+class _Run(msgspec.Struct, frozen=True):
+    adapter: EngineAdapter
+    tenant: Tenant
+    record: ApplicationRecord
+    journal: Journal
+    ending: Ending
+    statements: Sequence[PreparedStatement]
+    log: Log
+
+    async def run(self) -> None:
+        # The log is opened while the session is: neither waits for the other.
+        opening = asyncio.create_task(self.journal.open(self.log.entries))
+        try:
+            if self.adapter.transactional_scripts:
+                await self._in_transaction(opening)
+            elif await self._rehearsed(opening):
+                await self._one_by_one()
+        except LoginRefused:
+            await opening
+            raise
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+
+    async def _in_transaction(self, opening: asyncio.Task[None]) -> None:
+        doubt = ""
+        fault = None
+        async with self.adapter.script_session(self.tenant, STATEMENT_SECONDS) as session:
+            reference = await session.begin()
+            await opening
+            await self.journal.note_session(reference)
+            try:
+                async with self.log.shown():
+                    fault = await self._run_and_end(session)
+            except StatementUncertain as error:
+                doubt = str(error)
+            if fault is not None or doubt:
+                with contextlib.suppress(EngineError):
+                    await session.roll_back(checked=False)
+        if fault is not None or self.record.is_dry_run:
+            # Not taken for granted: the server is asked, by somebody else's session.
+            end = await self.adapter.end_script(reference)
+            if end is not ScriptEnd.UNDONE:
+                doubt = doubt or "The transaction of the script was not rolled back"
+        if doubt:
+            await self.ending.of_lost_transaction(self.log, doubt)
+        else:
+            await self.ending.of_transaction(self.log, fault)
+
+    async def _run_and_end(self, session: ScriptSession) -> ExecutionFault | None:
+        """Raises `StatementUncertain` when the transaction is no longer ours."""
+        fault = await run_all(session, self.statements, self.log)
+        if fault is None:
+            try:
+                await (session.roll_back(checked=True) if self.record.is_dry_run else session.commit())
+            except StatementFailed as error:
+                fault = ExecutionFault(position=None, message=self.log.message_of(error), code=error.code)
+        return fault
+
+    async def _rehearsed(self, opening: asyncio.Task[None]) -> bool:
+        """Whether the script may now run in the database itself. A dry run ends with its rehearsal."""
+        await opening
+        log = self.log if self.record.is_dry_run else Log(self.journal, self.statements, self.log.hide)
+        async with contextlib.AsyncExitStack() as stack:
+            if self.record.is_dry_run:
+                await stack.enter_async_context(log.shown())
+            rehearsal = await rehearse(self.adapter, self.journal, self.record, self.tenant, self.statements, log)
+        if self.record.is_dry_run:
+            await self.ending.of_dry_run(log, rehearsal)
+        elif rehearsal.fault is not None:
+            await self.ending.of_rehearsal(log, rehearsal.fault)
+        return not self.record.is_dry_run and rehearsal.fault is None
+
+    async def _one_by_one(self) -> None:
+        reference = ""
+        try:
+            async with self.adapter.script_session(self.tenant, STATEMENT_SECONDS) as session:
+                reference = await session.begin()
+                await self.journal.note_session(reference)
+                fault = await run_all(session, self.statements, self.log, durable=True)
+                if fault is None:
+                    await session.commit()
+        except StatementUncertain as error:
+            # Its session may go on without us.
+            await self.adapter.end_script(reference)
+            await self.ending.of_doubt(self.log.entries, self.log.shown_text(str(error)))
+            return
+        await self.ending.of_steps(self.log, fault)
