@@ -55,6 +55,16 @@ _FLOWS = """
   return style.overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1;
 }).map((one) => `${one.className || one.tagName} is ${one.scrollWidth} wide and shows ${one.clientWidth}`)
 """
+# Above or below: what is in a line is no part of what its block can scroll.
+_CLIPPED = """
+() => [...document.querySelectorAll("main *")].filter((one) => {
+  const block = one.parentElement;
+  if (!one.checkVisibility() || one.closest("pre, .editor, svg, .visually-hidden")) return false;
+  if (!["hidden", "clip"].includes(getComputedStyle(block).overflowY)) return false;
+  const [inner, outer] = [one, block].map((each) => each.getBoundingClientRect());
+  return inner.height > 0 && (inner.top < outer.top - 0.5 || inner.bottom > outer.bottom + 0.5);
+}).map((one) => `${one.className || one.tagName} is cut off above or below: ${one.textContent.slice(0, 40)}`)
+"""
 # 24 by 24 px at least, but for links in a sentence, whose line says how high they are (2.5.8, "Inline"). A box to tick
 # has its label, which is pressed as well.
 _SMALL = """
@@ -106,7 +116,7 @@ async def check_windows(page: Page) -> None:
         with contextlib.suppress(TimeoutError):
             await page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth", timeout=10_000)
         wide: int = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        cut: list[str] = await page.evaluate(_FLOWS)
+        cut: list[str] = await page.evaluate(_FLOWS) + await page.evaluate(_CLIPPED)
         assert wide <= 0, f"{page.url} is {wide} px wider than its window of {width}"
         assert not cut, f"{page.url} at {width}: {cut}"
     await page.set_viewport_size(before)
