@@ -14,6 +14,12 @@ from tests.support.store import store
 # Each a point of a minute: three in a row, a gap of six minutes, one by itself.
 MINUTES_AGO = (12, 11, 10, 3)
 
+READING = """
+INSERT INTO metric_readings (database_id, first_at, read_at, place, began, storage_bytes, connections, transactions)
+SELECT $1, min(at), max(at), '', '', 1000000, 7, 20 FROM metric_samples WHERE database_id = $1
+ON CONFLICT DO NOTHING
+"""
+
 
 async def made(visit: Visit, **fields: Any) -> dict[str, Any]:
     """An active database of the visitor's: the data of its create's answer."""
@@ -64,3 +70,4 @@ async def sampled(service: RunningService, database: UUID) -> None:
                 minutes,
                 connections,
             )
+        await execute(READING, number["id"])

@@ -40,6 +40,7 @@ async def test_what_concerns_all_teams(console: Console) -> None:
         evil = page.get_by_role("row").filter(has_text="evil")
         await expect(evil).to_contain_text(EVIL)
         await act(page, "Check now", "Run the check")
+        await page.get_by_role("status").filter(has_text="A check was started").wait_for()
         # What the run doesn't see is over.
         await expect(evil).to_have_count(0)
         await check_accessible(page)

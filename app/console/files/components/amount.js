@@ -3,22 +3,21 @@ import { html } from "../html.js";
 
 /**
  * A number with its unit. `unit`: "bytes" and "seconds" are written in the one that fits; any other follows the number.
- * `of` is a limit, and a bar shows the part that is used.
- * @param {{ value: number | null | undefined, unit?: string, of?: number | null, label?: string }} props
+ * `of` is a limit, and a bar shows the part that is used; with `aim` it is what there should be.
+ * @param {{ value: number | null | undefined, unit?: string, of?: number | null, aim?: boolean, label?: string }} props
  */
-export function Amount({ value, unit = "", of, label = "Used" }) {
+export function Amount({ value, unit = "", of, aim = false, label = "Used" }) {
   if (value === null || value === undefined) return html`<span class="quiet">unknown</span>`;
   const text = written(value, unit);
   if (!of) return html`<span class="amount">${text}</span>`;
-  const part = value / of;
   return html`
     <span class="amount">
       ${text} of ${written(of, unit)}
       <meter
-        class=${part >= 1 ? "full" : ""}
         min="0"
         max=${of}
         high=${0.8 * of}
+        optimum=${aim ? of : 0}
         value=${Math.min(value, of)}
         aria-label=${label}
       ></meter>

@@ -1,6 +1,10 @@
-import { number, time } from "../format.js";
+import { number, time, utc } from "../format.js";
 import { html, useEffect, useRef } from "../html.js";
+import { Time } from "./time.js";
 import uPlot from "../vendor/uplot.js";
+
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+const TENS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
 
 /** As a canvas takes it: a custom property itself may be `light-dark(…)`. @param {HTMLElement} box @param {string} name */
 function colour(box, name) {
@@ -17,12 +21,13 @@ function colour(box, name) {
  *   times: number[],
  *   series: { label: string, values: (number | null)[], colour?: string }[],
  *   write?: (value: number) => string,
+ *   inBytes?: boolean,
  *   height?: number,
  *   span?: [number, number],
  * }} props `times` in seconds since 1970. `write`: a value with its unit. `colour`: a custom property, `--accent` unless
- *   given. `span`: from when to when, also where there is nothing to draw.
+ *   given. `inBytes`: the axis goes by powers of two, and by whole numbers otherwise. `span`: from when to when, also where there is nothing to draw.
  */
-export function Chart({ title, times, series, write = number, height = 180, span }) {
+export function Chart({ title, times, series, write = number, inBytes = false, height = 180, span }) {
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   const chart = useRef(/** @type {any} */ (null));
   const data = /** @type {any} */ ([times, ...series.map((one) => one.values)]);
@@ -40,9 +45,9 @@ export function Chart({ title, times, series, write = number, height = 180, span
         height,
         cursor: { drag: { x: false, y: false } },
         scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ min, /** @type {number} */ max) => latest.current.span ?? [min, max] }, y: { range: { min: { pad: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 1, mode: 2 } } } },
-        axes: [axis, { ...axis, size: 72, values: (/** @type {any} */ _, /** @type {number[]} */ all) => all.map(write) }],
+        axes: [axis, { ...axis, size: 72, incrs: inBytes ? POWERS : TENS, values: (/** @type {any} */ _, /** @type {number[]} */ all) => all.map(write) }],
         series: [
-          { value: (/** @type {any} */ _, /** @type {number | null} */ at) => (at == null ? "–" : time(new Date(at * 1000))) },
+          { value: (/** @type {any} */ _, /** @type {number | null} */ at) => (at == null ? "–" : `${time(new Date(at * 1000))} (${utc(new Date(at * 1000))})`) },
           ...series.map((one, index) => ({
             label: one.label,
             stroke: colour(box, one.colour ?? (index ? "--accent-2" : "--accent")),
@@ -93,7 +98,7 @@ export function Chart({ title, times, series, write = number, height = 180, span
             <tbody>
               ${times.map(
                 (at, index) => html`<tr key=${at}>
-                  <td>${time(new Date(at * 1000))}</td>
+                  <td><${Time} value=${new Date(at * 1000).toISOString()} /></td>
                   ${series.map((one) => html`<td key=${one.label} class="number">
                     ${one.values[index] == null ? "–" : write(/** @type {number} */ (one.values[index]))}
                   </td>`)}

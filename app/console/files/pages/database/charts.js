@@ -70,9 +70,10 @@ function Line({ series, step, span }) {
   const title = TITLES[/** @type {keyof typeof TITLES} */ (series.name)];
   if (series.points.length === 0) return html`<p>${title}: <span class="quiet">no measurements in this time</span></p>`;
   const [times, values] = withGaps(series.points, step);
-  const write = series.name === "storage_bytes" ? bytes : (/** @type {number} */ value) => number(value);
+  const inBytes = series.name === "storage_bytes";
+  const write = inBytes ? bytes : (/** @type {number} */ value) => number(value);
   const unit = series.name === "transactions" ? `${title} in ${seconds(step)}` : title;
-  return html`<${Chart} title=${unit} times=${times} series=${[{ label: title, values }]} write=${write} span=${span} />`;
+  return html`<${Chart} title=${unit} times=${times} series=${[{ label: title, values }]} write=${write} inBytes=${inBytes} span=${span} />`;
 }
 
 /**

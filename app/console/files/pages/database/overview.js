@@ -5,7 +5,7 @@ import { Copy } from "../../components/copy.js";
 import { Field } from "../../components/field.js";
 import { Labels } from "../../components/labels.js";
 import { Time } from "../../components/time.js";
-import { bytes } from "../../format.js";
+import { bytes, seconds } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { resource } from "../../live.js";
 import { navigate, to } from "../../router.js";
@@ -94,7 +94,7 @@ function usedWhen(metrics) {
   if (metrics.stale_seconds === null || metrics.series.every((/** @type {any} */ one) => one.points.length === 0)) {
     return "Not measured yet: the first measurement comes within a minute or two.";
   }
-  return `Measured ${Math.round(metrics.stale_seconds)} s ago.`;
+  return `Measured ${seconds(metrics.stale_seconds)} ago.`;
 }
 
 /** @param {Props} props */

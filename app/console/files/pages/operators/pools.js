@@ -19,7 +19,7 @@ function filling(pool) {
 /** @type {import("../../components/table.js").Column<Pool>[]} */
 const columns = [
   { label: "Pool", class: "main", cell: (pool) => `${pool.db_type} in ${pool.region}` },
-  { label: "Ready", cell: (pool) => html`<${Amount} value=${pool.ready} of=${pool.size || null} label=${`Ready: ${pool.db_type} in ${pool.region}`} />` },
+  { label: "Ready", cell: (pool) => html`<${Amount} value=${pool.ready} of=${pool.size || null} aim label=${`Ready: ${pool.db_type} in ${pool.region}`} />` },
   { label: "Filling", cell: filling },
   { label: "Size set by", wide: true, cell: (pool) => pool.size_from },
 ];
