@@ -1,5 +1,6 @@
 """Working off what has become due: the rows say what, so nothing is lost while no worker runs."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 from uuid import UUID
@@ -11,6 +12,17 @@ _MOST = 1000
 """What one look does; the next one has the others."""
 
 log = structlog.get_logger(__name__)
+
+
+async def repeat(look: Callable[[], Awaitable[None]], seconds: float, *, failure: str) -> None:
+    """Calls `look` with this pause after each, until cancelled. One that raises is logged as `failure`: our own
+    database may be away, and what is due stays due."""
+    while True:
+        try:
+            await look()
+        except Exception as fault:
+            log.warning(failure, reason=str(fault) or type(fault).__name__)
+        await asyncio.sleep(seconds)
 
 
 class FindDue(Protocol):

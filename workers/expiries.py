@@ -1,19 +1,20 @@
-"""Deletes databases at their `expires_at`, and announces that an hour ahead.
+"""What ends by itself: databases at their `expires_at`, which is announced an hour ahead, overlaps of rotations, and
+users with a time.
 
 The rows say what is due, so nothing is lost while no worker runs: it is done at the next look.
 """
 
-import asyncio
 from datetime import timedelta
 from uuid import UUID
 
 import structlog
 
 from app.core.settings import Settings
+from app.credentials.ends import begin_due, find_due
 from app.databases.expiry import find_expired, find_unannounced
 from app.provisioning.service import announce_expiry, delete_expired
 from app.quotas.plans import Plans
-from workers.due import work_off
+from workers.due import repeat, work_off
 
 _INTERVAL_SECONDS = 1.0
 
@@ -23,13 +24,16 @@ log = structlog.get_logger(__name__)
 async def serve_expiries(plans: Plans, settings: Settings) -> None:
     """Runs until cancelled. Any number may run concurrently."""
     grace = timedelta(seconds=settings.deletion_grace_seconds)
-    while True:
-        try:
-            await end_expired(plans, grace)
-        except Exception as fault:
-            # Our own database is unavailable. What is due stays due.
-            log.warning("expiries_waiting", reason=str(fault) or type(fault).__name__)
-        await asyncio.sleep(_INTERVAL_SECONDS)
+    await repeat(lambda: end_expired(plans, grace), _INTERVAL_SECONDS, failure="expiries_waiting")
+
+
+async def serve_credential_ends() -> None:
+    """Runs until cancelled. Any number may run concurrently: what is due has begun once."""
+
+    async def look() -> None:
+        await work_off(find_due, begin_due, failure="credential_end_failed")
+
+    await repeat(look, _INTERVAL_SECONDS, failure="credential_ends_waiting")
 
 
 async def end_expired(plans: Plans, grace: timedelta) -> None:

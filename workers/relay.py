@@ -3,7 +3,6 @@
 That happens when a process died between its commit and the start, or when Temporal was unavailable.
 """
 
-import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -11,6 +10,7 @@ from temporalio.client import Client
 
 from app.operations.progress import note_started, note_unstarted
 from app.outbox.workflow_starts import claim_due, record_failure, start_all
+from workers.due import repeat
 
 _INTERVAL_SECONDS = 0.25
 
@@ -19,14 +19,12 @@ log = structlog.get_logger(__name__)
 
 async def relay(client: Client) -> None:
     """Runs until cancelled. Any number may run concurrently."""
-    while True:
-        try:
-            while await _relay_once(client):
-                pass
-        except Exception as fault:
-            # Our own database is unavailable. What is due stays due.
-            log.warning("relay_waiting", reason=str(fault) or type(fault).__name__)
-        await asyncio.sleep(_INTERVAL_SECONDS)
+
+    async def look() -> None:
+        while await _relay_once(client):
+            pass
+
+    await repeat(look, _INTERVAL_SECONDS, failure="relay_waiting")
 
 
 async def _record_starts(tried: Sequence[str], failed: Sequence[str]) -> None:

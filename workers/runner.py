@@ -28,10 +28,9 @@ from app.webhooks.egress.sender import Sender
 from workers.audit import serve_audit
 from workers.backups import remove_ended_backups, serve_backups
 from workers.connections import watch_connections
-from workers.credential_ends import end_due_credentials
 from workers.deliveries import Deliveries
 from workers.event_dispatcher import dispatch_events
-from workers.expiries import serve_expiries
+from workers.expiries import serve_credential_ends, serve_expiries
 from workers.interceptors import ActivityMetrics, Heartbeats, OperationSteps
 from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
@@ -88,7 +87,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
             background += [relay(client), maintain_schedules(client, settings)]
-            background += [end_due_credentials(), serve_expiries(plans, settings)]
+            background += [serve_credential_ends(), serve_expiries(plans, settings)]
             background += [serve_backups(tools.backup_terms), serve_audit(backup_store, plans, settings)]
         if WEBHOOK_QUEUE in queues:
             sender = Sender(settings)

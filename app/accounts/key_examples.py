@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from app.accounts.controls import ControlsView
-from app.accounts.key_schemas import KeyView, PreviousSecret, RevokedApiKey
+from app.accounts.key_schemas import ControlsView, KeyView, PreviousSecret, RevokedApiKey
 from app.databases.examples import EXAMPLE_UUID
 
 EXAMPLE_API_KEY = "pk_live_QwErTyUiOpAsDfGhJkLzXcVbNmQwErTy"

@@ -5,12 +5,19 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from app.accounts.controls import ControlsView
 from app.auth.key_records import KeyRecord
 from app.auth.keys import MOST_INACTIVE_DAYS
 from app.auth.scopes import Scope
 from app.core.clock import Moment
 from app.core.context import current_request_id
+
+
+class ControlsView(Struct, kw_only=True):
+    requests_per_minute: int
+    monthly_quota: int | None
+    allowed_ip_list: list[str]
+    inactive_ttl_days: int | None
+
 
 MAX_OVERLAP_SECONDS, DEFAULT_OVERLAP_SECONDS = 604_800, 86_400
 _MOST_DATABASES, _MOST_NETWORKS = 200, 100

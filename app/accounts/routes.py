@@ -7,7 +7,7 @@ from uuid import UUID
 from litestar import Request, get
 from msgspec import Struct
 
-from app.accounts.controls import ControlsView
+from app.accounts.key_schemas import ControlsView
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.scopes import Reach

@@ -2,6 +2,8 @@
 the caller's."""
 
 import asyncio
+import re
+import unicodedata
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +15,6 @@ from app.auth.principal import Principal
 from app.auth.teams import get_team
 from app.blueprints import records
 from app.blueprints.checking import check
-from app.blueprints.naming import free_slug, slug_of
 from app.blueprints.records import BlueprintRecord, encoded
 from app.blueprints.schemas import CreateBlueprint, Metadata, UpdateBlueprint
 from app.core.errors import InvalidField, SystemBlueprint, TeamLimitReached, require_found
@@ -206,3 +207,22 @@ async def _free_slug(name: str, team_id: int, *, but: int | None = None) -> str:
         slug_of(name),
     )
     return free_slug(name, set(taken))
+
+
+_LONGEST = 60
+
+
+def slug_of(name: str) -> str:
+    """Lowercase ASCII letters, digits and hyphens; `blueprint` for a name that has none of them."""
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:_LONGEST].rstrip("-") or "blueprint"
+
+
+def free_slug(name: str, taken: set[str]) -> str:
+    """The name's slug, numbered from 2 on when others have it."""
+    slug, number = slug_of(name), 1
+    candidate = slug
+    while candidate in taken:
+        number += 1
+        candidate = f"{slug}-{number}"
+    return candidate

@@ -10,11 +10,11 @@ from app.contracts.credentials import DatabaseUserStatus
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.credentials import rotations, users
-from app.credentials.naming import is_user_login
 from app.databases import records
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord
 from app.engines.base import Access, EngineAdapter, Login, Tenant
+from app.engines.naming import HELPER_SEPARATOR, LOGIN_PURPOSE, USER_PURPOSE
 from app.store.locks import database_lock
 
 
@@ -89,3 +89,18 @@ def _login(name: str, password: str) -> Login:
 
 def _without_password(record: DatabaseRecord) -> Tenant:
     return Tenant(name=record.engine_name, password="", marker=marker(record.uuid))
+
+
+def rotated_login(engine_name: str, revision: int) -> str:
+    """The account that a rotation makes, on engines on which it makes one."""
+    return f"{engine_name}{HELPER_SEPARATOR}{LOGIN_PURPOSE}{revision}"
+
+
+def user_login(engine_name: str, revision: int) -> str:
+    """The account of a user."""
+    return f"{engine_name}{HELPER_SEPARATOR}{USER_PURPOSE}{revision}"
+
+
+def is_user_login(account: str) -> bool:
+    """Whether an account that is not the database's first is, or was, a user's."""
+    return account.partition(HELPER_SEPARATOR)[2].startswith(USER_PURPOSE)

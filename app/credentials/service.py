@@ -24,7 +24,7 @@ from app.core.errors import (
 from app.core.ids import engine_password, new_uuid
 from app.core.secrets import SecretBox
 from app.credentials import rotations, shares, users
-from app.credentials.naming import rotated_login, user_login
+from app.credentials.accounts import rotated_login, user_login
 from app.credentials.operation import accept_rotation
 from app.credentials.requests import request_apply
 from app.credentials.rotations import NewRotation, RotationRecord, new_password_place, previous_password_place

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from litestar import Litestar
+from litestar import Litestar, Request, Response
 from litestar.types import ASGIApp
 
 from app.accounts.audit_routes import AuditServices
@@ -20,10 +21,8 @@ from app.http.auditing import known_events
 from app.http.belonging import belonging
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
-from app.http.health import live, ready
-from app.http.metrics import read_metrics
+from app.http.health import live, read_metrics, ready
 from app.http.opening import open_services
-from app.http.options import answer_options
 from app.http.requests import Requests
 from app.http.routes import handlers_of, resources, signing_in
 from app.http.state import AppState
@@ -124,3 +123,12 @@ def assemble(*, with_metrics: bool, with_console: bool) -> Routes:
     )
     litestar.register(documentation(handlers_of(litestar)))
     return Routes(litestar, state, with_metrics, with_console)
+
+
+async def answer_options(request: Request[Any, Any, Any]) -> Response[None] | None:
+    """Answers OPTIONS before Litestar's own handler, which names only one of the methods when several handlers of a
+    path were registered separately. RFC 9110, section 9.3.7."""
+    if request.method != "OPTIONS":
+        return None
+    methods = request.app.route_handler_method_map[request.scope["path_template"]]
+    return Response(None, status_code=204, headers={"Allow": ", ".join(sorted(methods))})

@@ -1,9 +1,11 @@
-"""Whether this process is alive, and whether it can serve. Orchestrators call these with GET or HEAD, without a key."""
+"""Whether this process is alive and can serve, and its metrics. All without a key: orchestrators and Prometheus ask."""
 
 from typing import Any
 
-from litestar import HttpMethod, MediaType, Request, Response, route
+from litestar import HttpMethod, MediaType, Request, Response, get, route
+from litestar.datastructures import State
 
+from app.core.metrics.page import PATH, MetricsPage
 from app.store.session import execute
 
 _METHODS = (HttpMethod.GET, HttpMethod.HEAD)
@@ -25,3 +27,11 @@ async def ready(request: Request[Any, Any, Any]) -> Response[dict[str, str]]:
     except Exception:
         return Response({"status": "unavailable"}, status_code=503, media_type=MediaType.JSON)
     return Response({"status": "ready"}, media_type=MediaType.JSON)
+
+
+# In a thread: the page queries sources in the event loop, and waits for them.
+@get(PATH, sync_to_thread=True)
+def read_metrics(request: Request[None, None, State]) -> Response[bytes]:
+    page: MetricsPage = request.app.state.metrics
+    content, content_type = page.render(request.headers.get("Accept"))
+    return Response(content, headers={"Content-Type": content_type})

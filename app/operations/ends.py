@@ -1,7 +1,7 @@
 """An operation ends, in the transaction that ends the change, so that the two never disagree."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -10,6 +10,7 @@ from app.operations.attempt import Attempt
 from app.operations.kinds import KINDS, OperationStatus, OperationType, StepStatus
 from app.operations.reasons import Reason, ReasonCode, reason
 from app.operations.records import OperationRecord, Step, open_on, write
+from app.store.session import execute
 
 
 async def finish(
@@ -72,3 +73,17 @@ def _ended(step: Step, status: OperationStatus, at: datetime) -> Step:
         return msgspec.structs.replace(step, status=StepStatus.SKIPPED)
     failed = status is OperationStatus.FAILED
     return msgspec.structs.replace(step, status=StepStatus.FAILED if failed else StepStatus.SKIPPED, finished_at=at)
+
+
+async def delete_old_operations(most: int, age: timedelta) -> int:
+    """Those that ended longer ago than that. See `app.upkeep.sweep`."""
+    return await execute(
+        """
+        DELETE FROM operations WHERE id IN (
+            SELECT id FROM operations WHERE finished_at < now() - $2::interval
+            ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        most,
+        age,
+    )

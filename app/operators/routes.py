@@ -1,17 +1,20 @@
 """`/api/v1/operator/…`: hosts, pools, findings of the consistency check, and databases whosever they are."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
 from litestar import Response, delete, get, post
 from litestar.params import FromPath
+from temporalio.client import Client, ScheduleOverlapPolicy
+from temporalio.service import RPCError
 
 from app.audit import sealing
 from app.auth.operators import keep_operator
 from app.auth.scopes import Reach, Scope
 from app.contracts.upkeep import ScheduleId
-from app.core.errors import DatabaseNotActive, InvalidField
+from app.core.errors import DatabaseNotActive, InvalidField, ServiceUnavailable
 from app.core.temporal import page_of
 from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_PAUSED
 from app.databases.pool.targets import pool_filling
@@ -23,7 +26,6 @@ from app.operations.examples import EXAMPLE_DONE_REFERENCE
 from app.operations.kinds import OperationType
 from app.operations.schemas import OperationReference
 from app.operators.calls import Call, Injected, OperatorServices
-from app.operators.checks import run_check
 from app.operators.examples import EXAMPLE_CHECK, EXAMPLE_FINDING, EXAMPLE_HOST, EXAMPLE_POOL, EXAMPLE_SEAL
 from app.operators.reading import finding_views, host_view, pool_view, seal_view
 from app.operators.schemas import CheckView, FindingView, HostView, PoolView, SealView
@@ -37,6 +39,7 @@ from app.web.operation import operation
 from app.web.parameters import Limit, StartingAfterId, StartingAfterName, cursor_id, path_uuid
 
 Listed = TypeVar("Listed")
+_RPC_TIMEOUT = timedelta(seconds=3)
 _STARTED = "The check runs, or ran already: what it finds is listed when it has ended."
 _PAUSED, _RESUMED = "Database paused.", "Database resumed."
 
@@ -132,7 +135,7 @@ async def run_consistency_check(request: Call, services: Injected) -> Response[b
         return Accepted(subject=ScheduleId.RECONCILE.value)
 
     async def finish(subject: str) -> Answer:
-        await run_check(services.client)
+        await _run_check(services.client)
         url = page_of(services.settings, "schedules", subject)
         return Answer(202, Change(message=_STARTED, data=CheckView(schedule_id=subject, temporal_url=url)))
 
@@ -207,3 +210,13 @@ def _page(items: Sequence[Listed], ids: Sequence[str], after: str | None, limit:
         raise InvalidField("starting_after", "This is not the identifier of an item.")
     first = 0 if after is None else ids.index(after) + 1
     return Page(data=list(items[first : first + limit]), has_more=len(items) > first + limit)
+
+
+async def _run_check(client: Client) -> None:
+    """Has a worker make the scheduled check now, unless one is under way. Raises `ServiceUnavailable` when Temporal
+    can't be reached, or doesn't have the Schedule yet."""
+    try:
+        schedule = client.get_schedule_handle(ScheduleId.RECONCILE.value)
+        await schedule.trigger(overlap=ScheduleOverlapPolicy.SKIP, rpc_timeout=_RPC_TIMEOUT)
+    except (RPCError, RuntimeError, OSError):
+        raise ServiceUnavailable("Temporal can't be reached just now, so no check was started.") from None

@@ -16,7 +16,7 @@ from app.auth.sessions import delete_ended
 from app.backups.retention import delete_gone_backups
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
-from app.operations.retention import delete_old_operations
+from app.operations.ends import delete_old_operations
 from app.outbox.events import delete_old_events
 from app.queries.records import delete_old_executions
 from app.store.session import transaction

@@ -12,7 +12,7 @@ import msgspec
 from app.cli.main import main
 from app.core.errors import AppError
 from app.core.settings import PREFIX, Settings
-from app.http import documentation, health, metrics
+from app.http import documentation, health
 from app.local.stack_file import StackFile
 from app.local.welcome import welcome
 from app.upkeep.reconcile import host_rules, hosts, logins
@@ -180,7 +180,7 @@ def test_addresses_of_the_api_are_served() -> None:
     served |= (
         health.live.paths
         | health.ready.paths
-        | metrics.read_metrics.paths
+        | health.read_metrics.paths
         | documentation.page.paths
         | {"/openapi.json", "/api/v1", "/console"}
     )

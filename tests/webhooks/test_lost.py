@@ -6,7 +6,7 @@ from datetime import timedelta
 from app.contracts.queues import WEBHOOK_QUEUE
 from app.contracts.webhooks import DeliverWebhook, DeliverWebhookInput
 from app.store.session import fetch
-from app.upkeep.reconcile.lost_deliveries import recover_deliveries
+from app.upkeep.reconcile.service import recover_deliveries
 from app.webhooks.dispatch import dispatch
 from tests.support.receiver import Receiver
 from tests.support.waiting import until

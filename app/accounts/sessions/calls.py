@@ -4,20 +4,23 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from litestar import Request, Response
+from litestar import MediaType, Request, Response
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from app.accounts.sessions.oidc_provider import Provider
+from app.accounts.sessions.schemas import session_view
 from app.audit.drafts import note
 from app.auth import members, sessions
 from app.auth.admission import Admission
 from app.auth.principal import Principal
 from app.auth.sessions import NewSession, SessionSpans, SignInMethod
 from app.core import context
+from app.core.errors import require_found
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.outbox.workflow_starts import Accepted
+from app.web.envelope import Item, encode
 from app.web.idempotency import Answer, Idempotency
 from app.web.site import Site, session_cookie, session_token
 
@@ -84,3 +87,14 @@ async def open_session(
         changes={"method": (None, method.value)},
     )
     return made, session_cookie(origin, made.token, services.settings.session_seconds)
+
+
+SIGNED_IN = "Signed in."
+
+
+async def signed_in(request: Visit, services: SessionServices, user_id: int, method: SignInMethod) -> Response[bytes]:
+    """Call it in the transaction that uses up what the person signed in by."""
+    made, cookie = await open_session(request, services, user_id, method)
+    record = require_found(await sessions.find_of_user(user_id, made.uuid), "session")
+    body = Item(message=SIGNED_IN, data=session_view(record, record.id))
+    return Response(encode(body), status_code=201, media_type=MediaType.JSON, headers={"Set-Cookie": cookie})

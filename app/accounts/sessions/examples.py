@@ -5,10 +5,9 @@ from uuid import UUID
 
 import msgspec
 
-from app.accounts.sessions.invitation_schemas import InvitationPreview
 from app.accounts.sessions.oidc_schemas import SignInMethods, SignInRedirect
 from app.accounts.sessions.passkey_schemas import PasskeyView
-from app.accounts.sessions.schemas import CurrentSessionView, PersonView, SessionView, TeamPlaceView
+from app.accounts.sessions.schemas import CurrentSessionView, InvitationPreview, PersonView, SessionView, TeamPlaceView
 from app.auth.roles import Role
 from app.auth.sessions import SignInMethod
 

@@ -6,7 +6,7 @@ from litestar import MediaType, Response, params, post
 
 from app.accounts.sessions.calls import Visit
 from app.accounts.sessions.examples import EXAMPLE_INVITATION_TOKEN, EXAMPLE_PREVIEW
-from app.accounts.sessions.invitation_schemas import HeldInvitation, InvitationPreview
+from app.accounts.sessions.schemas import HeldInvitation, InvitationPreview
 from app.auth.invitations import find_by_token
 from app.auth.scopes import Reach
 from app.auth.teams import get_team

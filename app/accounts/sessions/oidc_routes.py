@@ -12,15 +12,13 @@ from time import time
 import msgspec
 from litestar import MediaType, Response, get, params, post
 
-from app.accounts.sessions.calls import Injected, Visit
+from app.accounts.sessions.calls import SIGNED_IN, Injected, Visit, signed_in
 from app.accounts.sessions.examples import EXAMPLE_INVITATION_TOKEN, EXAMPLE_METHODS, EXAMPLE_REDIRECT, EXAMPLE_SESSION
-from app.accounts.sessions.invitation_schemas import HeldInvitation
 from app.accounts.sessions.links import PAGE
 from app.accounts.sessions.oidc_provider import Provider
 from app.accounts.sessions.oidc_schemas import ReturnedCode, SignInMethods, SignInRedirect
 from app.accounts.sessions.oidc_subjects import person_of
-from app.accounts.sessions.schemas import SessionView
-from app.accounts.sessions.signing_in import SIGNED_IN, signed_in
+from app.accounts.sessions.schemas import HeldInvitation, SessionView
 from app.audit.events import audited
 from app.auth.invitations import find_by_token
 from app.auth.scopes import Reach

@@ -107,3 +107,21 @@ def current_view(record: SessionRecord, caller: Principal) -> CurrentSessionView
         teams=[TeamPlaceView(id=id, name=name, tier=tier, role=role) for id, name, tier, role in places],
         operator=caller.operator,
     )
+
+
+class HeldInvitation(Struct, kw_only=True, forbid_unknown_fields=True):
+    token: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class InvitationPreview(Struct, kw_only=True):
+    """What somebody is invited to."""
+
+    object: Literal["invitation_preview"] = "invitation_preview"
+    team: str
+    """The team's name."""
+    role: Role
+    """The role that one gets there."""
+    email: str | None
+    """For whom alone it is; null for whoever has the link."""
+    status: Literal["open", "accepted", "expired"]
+    expires_at: Moment

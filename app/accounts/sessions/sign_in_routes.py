@@ -3,7 +3,7 @@
 from litestar import MediaType, Response, get, params, post
 
 from app.accounts.sessions import passkeys
-from app.accounts.sessions.calls import Injected, Visit
+from app.accounts.sessions.calls import SIGNED_IN, Injected, Visit, signed_in
 from app.accounts.sessions.examples import (
     EXAMPLE_ASSERTION,
     EXAMPLE_CURRENT,
@@ -14,7 +14,6 @@ from app.accounts.sessions.examples import (
 from app.accounts.sessions.links import use_link
 from app.accounts.sessions.passkey_schemas import PasskeyOptions, UsePasskey
 from app.accounts.sessions.schemas import CurrentSession, CurrentSessionView, FollowedLink, SessionView, current_view
-from app.accounts.sessions.signing_in import SIGNED_IN, signed_in
 from app.audit.events import audited
 from app.auth import sessions
 from app.auth.scopes import Reach

@@ -7,12 +7,12 @@ import msgspec
 from litestar import Request, Response, params, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, SkipValidation
+from msgspec import Struct
 
 from app.auth.principal import Principal
 from app.auth.scopes import Scope
 from app.backups.restores import records
 from app.backups.restores.in_place import accept_in_place
-from app.backups.restores.schemas import RestoreInPlace
 from app.contracts.queues import restore_workflow_id
 from app.core.errors import (
     BackupIncompatible,
@@ -40,6 +40,12 @@ from app.web.envelope import AcceptedChange
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import operation
 from app.web.parameters import Timeout, Wait, path_uuid
+
+
+class RestoreInPlace(Struct, kw_only=True, forbid_unknown_fields=True):
+    backup_uuid: UUID
+    """A completed backup of one of the caller's teams, of the same engine; of this database or of another one."""
+
 
 Call = Request[Principal, Any, Any]
 _RESTORED = "Database restored."

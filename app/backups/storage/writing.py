@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 from pyrage.x25519 import Recipient
 
@@ -12,7 +13,19 @@ from app.backups.storage.errors import BackupStoreError
 from app.backups.storage.manifest import Part, StoredParts
 from app.backups.storage.objects import Objects
 from app.backups.storage.parts import STEP_BYTES, CompressedPart, Compressor
-from app.backups.storage.threads import in_background
+from app.core.priority import put_thread_last
+
+_THREADS = 8
+"""Some backups at once, each of which compresses one part while it encrypts another."""
+_executor = ThreadPoolExecutor(_THREADS, "backup-store", put_thread_last)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def in_background(function: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
+    """As `asyncio.to_thread`."""
+    return await asyncio.get_running_loop().run_in_executor(_executor, lambda: function(*args, **keywords))
+
 
 _UPLOADS = 4
 """Parts of one backup that are encrypted or written at once."""

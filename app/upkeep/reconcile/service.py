@@ -29,17 +29,20 @@ from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
 from app.upkeep.reconcile.hosts import check_hosts, inspect_host, unreachable
 from app.upkeep.reconcile.logins import active, due, try_logins
-from app.upkeep.reconcile.lost_deliveries import recover_deliveries
 from app.upkeep.reconcile.operations import end_astray
 from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.repairs import repair_host, restore_credentials
-from app.upkeep.reconcile.restarts import restart_lost_workflows
+from app.upkeep.reconcile.restarts import RESTART_AFTER, restart_lost_workflows
 from app.upkeep.reconcile.schedules import check_schedules
 from app.upkeep.reconcile.snapshot import PATIENCE
 from app.upkeep.reconcile.store_role import check_store_role
+from app.webhooks import waiting
 
 _MAX_SENTENCES = 20
 """The maximum of sentences of each kind in a result. The counts include all."""
+
+_MOST_DELIVERIES = 200
+"""What one run takes over."""
 
 
 async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[Violation] = ()) -> Report:
@@ -151,3 +154,13 @@ async def _with_names(sentences: list[str]) -> list[str]:
         return sentence.replace(str(uuid), f"{uuid} ({called}, {owner})", 1)
 
     return [named(sentence, uuid) for sentence, uuid in zip(sentences, uuids, strict=True)]
+
+
+async def recover_deliveries(patience: timedelta = RESTART_AFTER) -> list[str]:
+    """Takes over deliveries that have been due to no endpoint for longer than `patience`. Returns a sentence for
+    each."""
+    forgotten = [f"Woke endpoint {endpoint}: nothing said when." for endpoint in await waiting.wake_forgotten()]
+    return forgotten + [
+        f"Took up delivery {one.id} to endpoint {one.endpoint_id}: nothing was at it any more."
+        for one in await waiting.take_over_lost(patience, _MOST_DELIVERIES)
+    ]
