@@ -18,7 +18,14 @@ from temporalio.exceptions import (
 
 from app.contracts.control import ControlActivities
 from app.contracts.databases import DatabaseWorkflowInput
-from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, EngineActivities
+from app.contracts.engine import (
+    DESTRUCTION_LIMIT,
+    ENGINE_REFUSED,
+    HOST_UNAVAILABLE,
+    NAME_TAKEN,
+    NOT_WANTED,
+    EngineActivities,
+)
 from app.contracts.queues import engine_queue
 from app.contracts.restores import HOPELESS
 from app.contracts.retries import RETRY_NOW, pause_after
@@ -126,7 +133,8 @@ def starting_details(action: str, region: str) -> str:
 async def remove_from_host(request: DatabaseWorkflowInput, *, local: bool = True) -> None:
     """Destroys everything on the database's host, and records it with `record`."""
     action = f"destroy database {request.database} and its login"
-    await run_on_engine(request, EngineActivities.destroy_database, request.database, action, urgent=False)
+    step = EngineActivities.destroy_database
+    await run_on_engine(request, step, request.database, action, urgent=False, time_limit=DESTRUCTION_LIMIT)
     action = "record that nothing is left of it"
     await record(ControlActivities.record_destroyed, request.database, action, local=local)
 

@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 from app.contracts.databases import RemoveRemnant, RemoveRemnantInput
-from app.contracts.engine import EngineActivities, RemnantRef
+from app.contracts.engine import DESTRUCTION_LIMIT, EngineActivities, RemnantRef
 from workflows.engine_steps import run_on_engine
 
 
@@ -18,5 +18,6 @@ class RemoveRemnantWorkflow(RemoveRemnant):
         )
         doing = "close" if request.keep_data else "remove"
         action = f"{doing} what database {request.database} left on host {request.host_id}"
-        await run_on_engine(request, EngineActivities.remove_remnant, remnant, action, urgent=False)
+        step = EngineActivities.remove_remnant
+        await run_on_engine(request, step, remnant, action, urgent=False, time_limit=DESTRUCTION_LIMIT)
         workflow.set_current_details("Closed; its data stays." if request.keep_data else "Removed.")

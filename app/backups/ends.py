@@ -70,6 +70,15 @@ async def begin_attempt(backup: UUID) -> LockedBackup:
     raise NotWanted("the backup's database was deleted")
 
 
+async def end_needless(backup: UUID) -> None:
+    """Its tenant has dropped the database: there is nothing that a destruction would have to wait for. Does nothing to
+    one that has ended."""
+    async with transaction():
+        locked = await lock(backup)
+        if locked.record.under_way:
+            await _end(locked, BackupStatus.CANCELLED, ReasonCode.DATABASE_DROPPED)
+
+
 async def end_unwanted(locked: LockedBackup) -> None:
     """Its database was deleted."""
     await _end(locked, BackupStatus.CANCELLED, ReasonCode.DATABASE_DELETED)
@@ -77,7 +86,7 @@ async def end_unwanted(locked: LockedBackup) -> None:
 
 def is_wanted(record: BackupRecord, database: DatabaseRecord | None) -> bool:
     """Whether the database still has to be dumped: a deleted one only before its destruction."""
-    if database is None or database.destroyed_at is not None:
+    if database is None or database.destruction_began_at is not None or database.destroyed_at is not None:
         return False
     return database.status is not DatabaseStatus.DELETED or record.kind is BackupKind.FINAL
 

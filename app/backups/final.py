@@ -76,7 +76,9 @@ class FinalBackups:
         raise FinalBackupFailed("the final backup failed") if failed else FinalBackupPending("no final backup yet")
 
     async def _is_wanted(self, record: DatabaseRecord) -> bool:
-        if record.status is not DatabaseStatus.DELETED or record.destroyed_at is not None:
+        # A destruction that has begun may have removed the data, and its answer been lost: what can't be made any more
+        # is not waited for, though the policy was turned on meanwhile.
+        if record.status is not DatabaseStatus.DELETED or record.destruction_began_at or record.destroyed_at:
             return False
         if record.team_id is None or record.provisioned_at is None or record.remote_since is None:
             return False

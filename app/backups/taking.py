@@ -31,7 +31,7 @@ from app.databases import records as databases
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.base import EngineError, HostUnavailable
-from app.engines.dumping import Content, Dump, DumpRefused
+from app.engines.dumping import Content, DatabaseDropped, Dump, DumpRefused
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.operations.reasons import ReasonCode
@@ -82,7 +82,10 @@ class BackupTaking:
                 raise
             if not await ends.is_latest(record):
                 raise NotWanted("another attempt has taken its place") from None
-            await ends.fail(backup, _for_team(refusal))
+            if isinstance(refusal, DatabaseDropped) and record.kind is BackupKind.FINAL:
+                await ends.end_needless(backup)
+            else:
+                await ends.fail(backup, _for_team(refusal))
         except NotWanted:
             raise
         except Exception as fault:

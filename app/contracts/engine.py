@@ -1,6 +1,7 @@
 """Activities that work on tenant engines. They run on the engine queue of the database's region."""
 
 from abc import ABC, abstractmethod
+from datetime import timedelta
 from uuid import UUID
 
 from temporalio import activity
@@ -29,6 +30,10 @@ class RemnantRef(Contract, frozen=True, kw_only=True):
     name: str
     keep_data: bool = False
     """Nobody gets in to it, and its data stays."""
+
+
+DESTRUCTION_LIMIT = timedelta(minutes=10)
+"""Of one attempt: a tenant may have made a hundred thousand tables, and each that is gone stays gone."""
 
 
 class EngineActivities(ABC):

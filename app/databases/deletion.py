@@ -24,7 +24,7 @@ from app.operations.kinds import OperationType
 from app.operations.progress import begin_step, wait_out
 from app.operations.reasons import ReasonCode
 from app.outbox.workflow_starts import INTERACTIVE, NORMAL, PendingStart, request_start
-from app.store.session import fetch_exists, fetch_one, fetch_scalar, transaction
+from app.store.session import execute, fetch_exists, fetch_one, fetch_scalar, transaction
 
 _LONGEST_SECONDS = 31_536_000.0
 """What a timer is set to at most; the row is looked at again then."""
@@ -107,6 +107,9 @@ async def begin_destruction(database: UUID) -> DatabaseRecord:
         record = expect(await records.find_for_update(database), DatabaseStatus.DELETED)
         if not await is_due(record):
             raise NotWanted("the database's grace period is not over")
+        await execute(
+            "UPDATE databases SET destruction_began_at = coalesce(destruction_began_at, now()) WHERE id = $1", record.id
+        )
         await begin_step(record.id, OperationType.DELETE, "destroy")
         return record
 

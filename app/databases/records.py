@@ -69,6 +69,8 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Each as `key:value`, sorted."""
     restoring_at: datetime | None = None
     """Its data is being exchanged since then: nobody is let in, whatever else the row says."""
+    destruction_began_at: datetime | None = None
+    """Nothing is said of its data on the host since then: it may be gone, or be gone in part."""
     login_name: str | None = None
     """The account that the password belongs to; None where that is `engine_name`."""
     credentials_created_at: datetime | None = None

@@ -32,6 +32,10 @@ class DumpRefused(EngineError):
     attempt may succeed when the tenant has changed something."""
 
 
+class DatabaseDropped(DumpRefused):
+    """Its tenant has dropped the database itself: its account is there, and nothing that a dump could hold."""
+
+
 class LoadRefused(EngineError):
     """The dump can't be loaded here: the message says at what. Another attempt ends the same way."""
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from app.contracts.applications import APPLY_LIMIT
+from app.contracts.engine import DESTRUCTION_LIMIT
 from app.contracts.restores import TRANSFER_LIMIT
 
 
@@ -113,7 +114,12 @@ KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(
             steps=(
                 StepKind(name="end_access", activities=("revoke_access",)),
                 StepKind(name="keep_data", activities=("look_at_grace",)),
-                StepKind(name="destroy", activities=("destroy_database", "record_destroyed"), irrevocable=True),
+                StepKind(
+                    name="destroy",
+                    activities=("destroy_database", "record_destroyed"),
+                    time_limit=DESTRUCTION_LIMIT,
+                    irrevocable=True,
+                ),
             ),
             deadline=timedelta(minutes=10),
         ),

@@ -39,6 +39,7 @@ class ReasonCode(StrEnum):
     CANCELLED = "cancelled", "It was cancelled."
     SUPERSEDED = "superseded", "A later change of the same thing took its place."
     DATABASE_DELETED = "database_deleted", "The database was deleted before it had ended."
+    DATABASE_DROPPED = "database_dropped", "Its tenant dropped the database itself: nothing is left to back up."
     DATABASE_PAUSED = "database_paused", "The database was paused before it had ended."
     UNDELETED = "undeleted", "The database was undeleted."
     BACKUP_DAMAGED = "backup_damaged", "The backup is damaged: what is stored of it is not what was written."

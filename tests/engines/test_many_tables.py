@@ -2,10 +2,13 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.engines.dumping import DumpRefused
+from app.engines.mysql import removal
+from app.engines.mysql.connections import MySQLConnection
 from app.engines.postgres.readers import reader_name
 from app.engines.querying import QueryLimits
 from tests import servers
@@ -57,3 +60,28 @@ async def test_a_tenant_with_more_tables_than_there_are_locks(small: EngineHost)
             assert (await reading.read("SELECT count(*) FROM many19_100")).rows
         await small.adapter.thaw(tenant)
         assert {right for right in await small.rights(tenant) if right[3] != reader_name(tenant.name)} == before
+
+
+@pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
+async def test_a_destruction_drops_some_tables_at_a_time(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One statement for all would take as long as a tenant likes, and leave as much to do when it is broken off."""
+    said: list[str] = []
+    run = MySQLConnection.run
+
+    async def listening(self: MySQLConnection, statement: str, values: Any = None) -> Any:
+        said.append(statement)
+        return await run(self, statement, values)
+
+    monkeypatch.setattr(removal, "TABLES_AT_ONCE", 2)
+    monkeypatch.setattr(MySQLConnection, "run", listening)
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE `a``parent` (n INT PRIMARY KEY)")
+            for name in ("b", "c", "d"):
+                await session.run(f"CREATE TABLE {name} (n INT, FOREIGN KEY (n) REFERENCES `a``parent` (n))")
+            await session.run("CREATE VIEW v AS SELECT * FROM b")
+        said.clear()
+        await host.adapter.destroy(tenant)
+        dropped = [statement.count("`.`") for statement in said if statement.startswith("DROP TABLE")]
+        assert dropped == [2, 2]
+        assert not await as_root(host, f"SHOW DATABASES LIKE '{tenant.name}'")

@@ -15,11 +15,12 @@ from app.contracts.backups import FINAL_BACKUP_FAILED, FINAL_BACKUP_PENDING
 from app.contracts.base import Engine
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
+from app.operations.reasons import ReasonCode
 from app.outbox.provisionings import RunningProvisionings
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.restores.conftest import ENGINES
-from tests.restores.support import filled, visits
+from tests.restores.support import filled, session, visits
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -113,3 +114,34 @@ def _listed(answer: object, database: UUID) -> str | None:
     rows = {one["uuid"]: one for one in data_of(answer)}  # type: ignore[arg-type]
     backup: str | None = rows[str(database)]["final_backup_uuid"]
     return backup
+
+
+async def test_none_is_waited_for_once_the_destruction_has_begun(
+    caller: Caller, adapters: Adapters, service: RunningService, steps: EngineActivitiesOnHosts
+) -> None:
+    """The process died when the data was gone and nothing said so yet; final backups were turned on before the next."""
+    made = await filled(caller, Engine.POSTGRES)
+    database = UUID(made["uuid"])
+    data_of(await caller.delete(f"/databases/{database}"))
+    await fetch(_GRACE_OVER, database)
+    without = EngineActivitiesOnHosts(DEFAULT_PLANS, service.box, adapters, HostSlots(), RunningProvisionings())
+    await without.destroy_database(database)
+    await steps.destroy_database(database)
+    assert not await fetch("SELECT 1 FROM backups WHERE database_uuid = $1", database)
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+async def test_who_drops_the_database_itself_keeps_nothing_from_ending(
+    caller: Caller, steps: EngineActivitiesOnHosts, engine: Engine
+) -> None:
+    made = await filled(caller, engine)
+    database = UUID(made["uuid"])
+    async with session(made) as tenant:
+        await tenant.execute(f"DROP DATABASE `{made['db_name']}`")
+    data_of(await caller.delete(f"/databases/{database}"))
+    await steps.revoke_access(database)
+    backup = await until(lambda: _final(database, "cancelled"))
+    seen = data_of(await caller.get(f"/backups/{backup}"))
+    assert seen["error"] == ReasonCode.DATABASE_DROPPED.message
+    await fetch(_GRACE_OVER, database)
+    await steps.destroy_database(database)

@@ -55,7 +55,7 @@ from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState
 from app.engines.mysql.connections import MySQLConnection, MySQLConnections
 from app.engines.mysql.dumps import comparing, loading
-from app.engines.mysql.dumps.accounts import left_accounts, reading_session
+from app.engines.mysql.dumps.accounts import left_accounts, reading_session, refuse_dropped
 from app.engines.mysql.dumps.dump import run_tool
 from app.engines.mysql.dumps.owning import close_owner, owner_session
 from app.engines.mysql.dumps.tools import find_tool
@@ -297,6 +297,7 @@ class MySQLAdapter(EngineAdapter):
             with translated(self._connections.host):
                 administrator = await stack.enter_async_context(self._connections.extra())
                 tool = await find_tool(administrator.flavour, administrator.get_server_info())
+                await refuse_dropped(administrator, tenant)
                 session = await stack.enter_async_context(
                     reading_session(self._connections, administrator, tenant, DUMP_PURPOSE)
                 )

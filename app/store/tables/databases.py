@@ -26,7 +26,8 @@ class Database(Table, tablename="databases", db=DB):
     with `deletion_protection` has no `expires_at`, at which a database deletes itself; `expiry_announced_at` is when
     the event of that was written. One with a `purpose` is nobody's and short-lived: it was born `deleted`, and is
     destroyed at `destroy_at` at the latest. Since `restoring_at` its data is not whole, and nobody is let in; null
-    otherwise. `labels` are texts like `env:production`, sorted.
+    otherwise. `labels` are texts like `env:production`, sorted. Since `destruction_began_at` a destruction may have
+    removed its data on the host.
     """
 
     id = BigSerial(primary_key=True)
@@ -75,6 +76,7 @@ class Database(Table, tablename="databases", db=DB):
     purpose = Text(null=True, default=None)
     restoring_at = columns.moment()
     labels = Array(base_column=Text(), default=list)
+    destruction_began_at = columns.moment()
 
 
 class DatabaseLabel(Table, tablename="database_labels", db=DB):

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from app.engines.base import Tenant
+from app.engines.dumping import DatabaseDropped
 from app.engines.errors import EngineError
 from app.engines.mysql import bookkeeping, removal
 from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, helper_name
@@ -53,6 +54,14 @@ async def _accounts(connection: MySQLConnection) -> list[str]:
     """Of dumps and loads of all tenants."""
     rows = await connection.run(_ALL, (HELPER_SEPARATOR, DUMP_PURPOSE, LOAD_PURPOSE))
     return [str(user) for (user,) in rows]
+
+
+async def refuse_dropped(administrator: MySQLConnection, tenant: Tenant) -> None:
+    """Raises `DatabaseDropped` where all of the tenant is on this host but its database, which it may drop."""
+    found = await bookkeeping.find_objects(administrator, tenant.name)
+    remains = not found.database and tenant.name in found.accounts
+    if remains and await bookkeeping.find_row(administrator, tenant) is not None:
+        raise DatabaseDropped("there is no database any more: its tenant has dropped it")
 
 
 @asynccontextmanager

@@ -51,7 +51,9 @@ class Entry(msgspec.Struct):
 class Archive:
     """Reads a stream that arrives in pieces, and returns the pieces to pass on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counting: bool = True) -> None:
+        """`counting`: what follows the table of contents is read too, else only passed on."""
+        self._counting = counting
         self.database = ""
         """The name of the database that was dumped."""
         self.server_version = ""
@@ -81,14 +83,16 @@ class Archive:
     def feed(self, piece: bytes) -> bytes:
         """The piece as it is to be passed on; nothing while an entry isn't complete. Raises `ArchiveInvalid`."""
         if self.contents_read:
-            self._count(piece)
+            if self._counting:
+                self._count(piece)
             return piece
         self._buffer += piece
         self._read_all()
         out, self._complete = bytes(self._complete), bytearray()
         if self.contents_read:
             rest, self._buffer = bytes(self._buffer), bytearray()
-            self._count(rest)
+            if self._counting:
+                self._count(rest)
             out += rest
         return out
 
@@ -244,13 +248,14 @@ class Archive:
         assert self._block is not None
         if narrow := self._count_narrow(piece, at, end):
             return narrow
-        head, rows, count = self._head, 0, piece.count
-        while at + head.size <= end:
-            (number,) = head.unpack_from(piece, at)
-            upto = at + head.size + number
+        read, size, rows, find = self._head.unpack_from, self._head.size, 0, piece.find
+        while at + size <= end:
+            (number,) = read(piece, at)
+            upto = at + size + number
             if not number or upto > end:
                 break
-            rows += count(b"\n", at + head.size, upto)
+            # To find one byte is many times faster than to count it.
+            rows += 1 if find(b"\n", at + size, upto) == upto - 1 else piece.count(b"\n", at + size, upto)
             at = upto
         self.rows[self._block] += rows
         return at
@@ -262,7 +267,7 @@ class Archive:
         zeros in a row, and there are as many line ends only if each ends a row and none is part of a head.
         """
         assert self._block is not None
-        if self._int_bytes != _NARROW_BYTES:
+        if self._int_bytes != _NARROW_BYTES or end - at < self._head.size or self._head.unpack_from(piece, at)[0] > 255:
             return 0
         ends = piece.find(_LAST_LINE_END, at, end)
         upto = (piece.rfind(b"\n", at, end) if ends < 0 else ends) + 1

@@ -200,19 +200,19 @@ def fingerprint_of(tables: Sequence[Table], columns: Mapping[int, Sequence[str]]
 
 def _one(number: int, table: Table, names: Sequence[str]) -> str:
     columns = [f"r.{quoted(name)}" for name in names]
-    values = _concatenated([part for column in columns for part in (column, f"'{_SEPARATOR}'")])
+    values = [part for column in columns for part in (column, f"'{_SEPARATOR}'")]
     # Of a composite type, IS NULL would tell whether all within are null.
-    nulls = _concatenated([f"{column} IS NOT DISTINCT FROM NULL" for column in columns])
+    nulls = [f"{column} IS NOT DISTINCT FROM NULL" for column in columns]
     # OFFSET: or the text would be made once for each of the two.
     return f"""
     SELECT {number} AS number, count(*) AS rows, sum(hashtextextended(t COLLATE "C", 1)) AS one,
            sum(hashtextextended(t COLLATE "C", 2)) AS two
-    FROM (SELECT concat({values}, {nulls}) AS t FROM ONLY {table.qualified} AS r OFFSET 0) AS s
+    FROM (SELECT {_concatenated([*values, *nulls])} AS t FROM ONLY {table.qualified} AS r OFFSET 0) AS s
     """  # noqa: S608  names are quoted
 
 
 def _concatenated(expressions: Sequence[str]) -> str:
-    """One expression, however many: a function takes a hundred."""
+    """One text, however many: a function takes a hundred."""
     while len(expressions) > 1:
         expressions = [
             f"concat({', '.join(expressions[at : at + _ARGUMENTS])})" for at in range(0, len(expressions), _ARGUMENTS)

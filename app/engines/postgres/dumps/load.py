@@ -51,7 +51,8 @@ class _Loadable(Archive):
 
     def __init__(self, target: str, owner: str, accounts: Collection[str]) -> None:
         """`accounts` are those of `owner`, whose database this is or becomes."""
-        super().__init__()
+        # Whoever dumped it has counted the rows; the tool sees where it ends.
+        super().__init__(counting=False)
         self._target = target
         self._owner = owner
         self._accounts = accounts
