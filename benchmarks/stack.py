@@ -20,11 +20,11 @@ _ROOT = Path(__file__).parents[1]
 
 
 @contextmanager
-def running_stack(pool_size: int = 0) -> Iterator[StackFile]:
-    """A stack with default settings and warm pools of this size. Raises `RuntimeError` with its output when it
-    doesn't start."""
+def running_stack(pool_size: int = 0, home: Path | None = None) -> Iterator[StackFile]:
+    """A stack with default settings and warm pools of this size, in a new folder `home` where one is named. Raises
+    `RuntimeError` with its output when it doesn't start."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
-        home, output = Path(folder) / "home", Path(folder) / "output"
+        home, output = home or Path(folder) / "home", Path(folder) / "output"
         # Of its own, or another stack that starts at the same time could have the usual one.
         port = str(free_port())
         settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": str(pool_size), "HEADWATER_API_PORT": port}
