@@ -1,6 +1,7 @@
 """A new database from a backup, and from another database."""
 
 import asyncio
+import json
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -136,6 +137,23 @@ async def test_what_can_be_no_source(service: RunningService, caller: Caller, en
     assert field_of(await caller.create(source=paused)) == "source.pause_source"
     elsewhere = await caller.create(region="eu-west-9", source={"database_uuid": source["uuid"]})
     assert field_of(elsewhere) == "region"
+
+
+@pytest.mark.usefixtures("adapters")
+async def test_an_older_major_version_and_another_flavour_take_none_of_it(caller: Caller, engine: Engine) -> None:
+    source = await filled(caller, engine, rows=1)
+    backup = await backed_up(caller, source)
+    [(written,)] = await fetch("SELECT format::text FROM backups WHERE uuid = $1", UUID(backup["uuid"]))
+    form = json.loads(written)
+    other = "mariadb" if form["flavour"] == "mysql" else "mysql"
+    for changed in (form | {"server_version": "99.1"}, form | {"flavour": other}):
+        as_if = json.dumps(changed)
+        await fetch("UPDATE backups SET format = $2::jsonb WHERE uuid = $1", UUID(backup["uuid"]), as_if)
+        answer = await caller.create("new", source={"backup_uuid": backup["uuid"]})
+        assert error_of(answer, 422, "capacity_exhausted")["details"] == {"field": "source"}
+        answer = await caller.post(f"/databases/{source['uuid']}/restorations", {"backup_uuid": backup["uuid"]})
+        details = error_of(answer, 422, "backup_incompatible")["details"]
+        assert details == {"engine": engine.value, "engine_version": changed["server_version"]}
 
 
 async def test_cancelling_leaves_nothing(caller: Caller, adapters: Adapters, engine: Engine) -> None:
