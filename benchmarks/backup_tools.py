@@ -14,8 +14,8 @@ from uuid import UUID
 
 import asyncpg
 import httpx
-from app.backup_store.store import BackupStore
 
+from app.backups.storage.store import BackupStore
 from app.contracts.base import Engine
 from app.core import ids
 from app.core.secrets import SecretBox

@@ -1,11 +1,13 @@
 """Running a dump tool: never longer than its caller, with what it says on its standard error bounded."""
 
+import array
 import asyncio
 import contextlib
 import fcntl
 import os
 import sys
 import tempfile
+import termios
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,14 +21,58 @@ from app.engines.tls import TlsMode
 _KEPT_BYTES = 16_384
 """The maximum of its messages that is kept: the first of them."""
 _STOP_SECONDS = 5
+_USUAL_BYTES = 65_536
+"""Of a pipe."""
+_BYTES_A_SECOND = 2**29
+"""What a tool writes at most: so long a pipe takes to be full."""
 _AS_THEY_ARE = ("TMPDIR", "TZDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+class OutputPipe:
+    """The pipe that a tool writes to, of which as much is taken at once as it holds: it writes row by row, and to be
+    woken for each would cost more than what is done with it."""
+
+    def __init__(self) -> None:
+        self._fd, self.writing = os.pipe()
+        os.set_blocking(self._fd, False)
+        self._capacity = _widened(self._fd)
+        self._open = True
+
+    async def read(self) -> bytes:
+        """The next piece, empty at the end."""
+        await self._readable()
+        held = array.array("i", [0])
+        fcntl.ioctl(self._fd, termios.FIONREAD, held)
+        if held[0] < self._capacity // 2:
+            await asyncio.sleep(self._capacity / _BYTES_A_SECOND)
+        return os.read(self._fd, CHUNK_BYTES)
+
+    def close_writing(self) -> None:
+        """Ours: the tool has its own."""
+        os.close(self.writing)
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            os.close(self._fd)
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._fd, lambda: None if ready.done() else ready.set_result(None))
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self._fd)
 
 
 class ToolProcess:
     """A running tool. `errors` are its messages so far."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, output: OutputPipe | None = None) -> None:
+        """`output` is what it writes to, where that is read."""
         self._process = process
+        self._output = output
         self._errors = bytearray()
         self._listening = asyncio.create_task(self._listen())
 
@@ -40,8 +86,8 @@ class ToolProcess:
 
     async def read(self) -> bytes:
         """The next piece of its output, empty at the end."""
-        assert self._process.stdout is not None
-        return await self._process.stdout.read(CHUNK_BYTES)
+        assert self._output is not None
+        return await self._output.read()
 
     async def write(self, piece: bytes) -> None:
         """Raises `ConnectionError` when it takes no more."""
@@ -63,23 +109,19 @@ class ToolProcess:
 
     async def stop(self) -> None:
         """Ends it, if it hasn't ended."""
+        if self._output is not None:  # else it could wait for a reader
+            self._output.close()
         with contextlib.suppress(ProcessLookupError):
             if self.running:
                 self._process.terminate()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_STOP_SECONDS):
-                        await self._drained()
+                        await self._process.wait()
             if self.running:
                 self._process.kill()
         await self._process.wait()
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
-
-    async def _drained(self) -> None:
-        """Its end, however full its pipe is."""
-        while self._process.stdout is not None and await self._process.stdout.read(CHUNK_BYTES):
-            pass
-        await self._process.wait()
 
     async def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -100,20 +142,30 @@ class RunningTool:
 
     async def __aenter__(self) -> ToolProcess:
         pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        process = await asyncio.create_subprocess_exec(
-            str(self._program),
-            *self._arguments,
-            stdin=pipe if self._reads else null,
-            stdout=null if self._reads else pipe,
-            stderr=pipe,
-            env=dict(self._environ),
-            limit=CHUNK_BYTES,
-            start_new_session=True,
-        )
+        output = None if self._reads else OutputPipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                str(self._program),
+                *self._arguments,
+                stdin=pipe if self._reads else null,
+                stdout=null if output is None else output.writing,
+                stderr=pipe,
+                env=dict(self._environ),
+                limit=CHUNK_BYTES,
+                start_new_session=True,
+            )
+        except BaseException:
+            if output is not None:
+                output.close()
+            raise
+        finally:
+            if output is not None:
+                output.close_writing()
         restrain(process.pid)
-        _widen(process)
+        if (stdin := process.stdin) is not None:
+            _widened(stdin.transport.get_extra_info("pipe").fileno())
         self._span.__enter__()
-        self._tool = ToolProcess(process)
+        self._tool = ToolProcess(process, output)
         return self._tool
 
     async def __aexit__(
@@ -124,15 +176,13 @@ class RunningTool:
         await self._tool.stop()
 
 
-def _widen(process: asyncio.subprocess.Process) -> None:
-    """Its pipes, to whole chunks."""
+def _widened(pipe: int) -> int:
+    """The bytes that the pipe holds: a whole chunk where it may."""
     if sys.platform != "linux":
-        return
-    for stream in (process.stdin, process.stdout):
-        pipe = None if stream is None else stream._transport.get_extra_info("pipe")  # type: ignore[union-attr]
-        if pipe is not None:
-            with contextlib.suppress(OSError):  # a user may have only so much of them
-                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, CHUNK_BYTES)
+        return _USUAL_BYTES
+    with contextlib.suppress(OSError):  # a user may have only so much of them
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, CHUNK_BYTES)
+    return fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
 
 
 @asynccontextmanager
