@@ -7,7 +7,7 @@ transaction doesn't wait for the disk: what a crash of our database may forget i
 """
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ import asyncpg
 import msgspec
 from asyncpg import Connection
 
-from app.auth.batches import STATEMENTS, WINDOW_SECONDS, Admitted, Allowance, Batches, Waiter
+from app.auth.batches import STATEMENTS, WINDOW_SECONDS, Admitted, Allowance, Asked, Batches, Waiter
 from app.auth.keys import PREFIX, hash_key
 from app.auth.principal import Principal
 from app.auth.session_admission import session_batches
@@ -44,7 +44,10 @@ class _Verdict(Principal, frozen=True, kw_only=True):
     """Requests with this key's other secret are counted now, these later."""
     revoked: bool
     expired: bool
-    allowed: list[bool]
+    asked: int
+    """The requests that came from where the key may be used."""
+    allowed: list[bool] | None
+    """Of each request, whether it did; None for a key that may be used from anywhere."""
     window_count: int | None
     window_left: float | None
     month_count: int | None
@@ -56,59 +59,57 @@ class _Verdict(Principal, frozen=True, kw_only=True):
 # needs no second statement. In the UPDATE, columns of `c` are those of the newest version of the row, also after
 # waiting for another process's lock on it. `locked` takes the locks in one order for all, or two processes with the
 # same keys would wait for each other. During the overlap of a rotation a key has two secrets: the requests with one
-# of them are counted, those with the other come next.
+# of them are counted, those with the other come next. Addresses are only read where the key has networks.
 _ADMIT = """
-WITH asked AS (
-    SELECT hash, array_agg(address::inet ORDER BY place) AS addresses
-    FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS one (hash, address, place) GROUP BY hash
-), named AS (
-    SELECT asked.hash AS asked_hash, asked.addresses, false AS postponed, k.*
-    FROM asked JOIN api_keys k ON k.hash = asked.hash
-    UNION ALL
-    SELECT asked.hash, asked.addresses, EXISTS (SELECT FROM asked present WHERE present.hash = k.hash), k.*
-    FROM asked JOIN api_keys k ON k.previous_hash = asked.hash WHERE k.previous_until > now()
-), key AS (
-    SELECT k.*, u.name AS user_name, u.email AS user_email, u.operator, c.last_used_at, clock_timestamp() AS at,
+WITH asking AS MATERIALIZED (
+    SELECT one.hash AS asked_hash, k.*, k.hash <> one.hash AND k.hash = ANY ($1::bytea[]) AS postponed,
+           c.last_used_at, clock_timestamp() AS at,
            coalesce(k.expires_at <= now(), false) OR coalesce(
                coalesce(c.last_used_at, k.created_at) + make_interval(days => k.inactive_ttl_days) <= now(), false
            ) AS expired,
-           array(SELECT cardinality(k.allowed_ips) = 0 OR ip <<= ANY (k.allowed_ips::inet[])
-                 FROM unnest(k.addresses) WITH ORDINALITY AS one (ip, place) ORDER BY place) AS allowed
-    FROM named k JOIN users u ON u.id = k.user_id JOIN api_key_usage c ON c.key_id = k.id
-), asking AS MATERIALIZED (
-    SELECT key.*, (SELECT count(*)::int FROM unnest(key.allowed) AS one (ok) WHERE ok) AS asked,
-           date_trunc('month', key.at AT TIME ZONE 'UTC')::date AS this_month
-    FROM key
+           allowed.each AS allowed, coalesce(cardinality(array_positions(allowed.each, true)), one.requests) AS asked
+    FROM unnest($1::bytea[], $2::int[], $3::text[]) AS one (hash, requests, addresses)
+    JOIN api_keys k ON k.hash = one.hash OR (k.previous_hash = one.hash AND k.previous_until > now())
+    JOIN api_key_usage c ON c.key_id = k.id
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN cardinality(k.allowed_ips) > 0 THEN array(
+            SELECT ip <<= ANY (k.allowed_ips::inet[])
+            FROM unnest(string_to_array(one.addresses, ',')::inet[]) WITH ORDINALITY AS given (ip, place) ORDER BY place
+        ) END AS each
+    ) allowed
 ), locked AS MATERIALIZED (
-    SELECT c.key_id FROM api_key_usage c JOIN asking a ON a.id = c.key_id
+    SELECT c.key_id, a.at, date_trunc('month', a.at AT TIME ZONE 'UTC')::date AS this_month, a.asked,
+           a.requests_per_minute
+    FROM asking a JOIN api_key_usage c ON c.key_id = a.id
     WHERE a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0 AND NOT a.postponed
     ORDER BY c.key_id FOR NO KEY UPDATE OF c
 ), counted AS (
     UPDATE api_key_usage c SET
         last_used_at = a.at,
-        window_start = CASE WHEN c.window_start > a.at - $3::interval THEN c.window_start ELSE a.at END,
-        window_count = CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END + a.asked,
+        window_start = CASE WHEN c.window_start > a.at - $4::interval THEN c.window_start ELSE a.at END,
+        window_count = CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END + a.asked,
         month = a.this_month,
         month_added = greatest(0, least(a.asked, a.requests_per_minute
-            - CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END)),
+            - CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END)),
         month_count = CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END
             + greatest(0, least(a.asked, a.requests_per_minute
-                - CASE WHEN c.window_start > a.at - $3::interval THEN c.window_count ELSE 0 END))
-    FROM locked JOIN asking a ON a.id = locked.key_id AND NOT a.postponed
-    WHERE c.key_id = locked.key_id
+                - CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END))
+    FROM locked a WHERE c.key_id = a.key_id
     RETURNING c.key_id, c.window_count, c.month_count, c.month_added,
-              extract(epoch FROM c.window_start + $3::interval - a.at)::float8 AS window_left
+              extract(epoch FROM c.window_start + $4::interval - a.at)::float8 AS window_left
 )
 SELECT a.asked_hash AS hash, a.postponed,
-       a.user_id, a.user_name, a.user_email, a.operator, a.id AS key_id, a.name AS key_name, a.preview, a.scopes,
-       a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
+       a.user_id, u.name AS user_name, u.email AS user_email, u.operator, a.id AS key_id, a.name AS key_name, a.preview,
+       a.scopes, a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
        a.team_id AS key_team_id, a.databases, a.ended_teams,
-       a.revoked_at IS NOT NULL AS revoked, a.expired, a.allowed,
+       a.revoked_at IS NOT NULL AS revoked, a.expired, a.asked, a.allowed,
        counted.window_count, counted.window_left, counted.month_count, counted.month_added,
-       extract(epoch FROM a.this_month + interval '1 month' - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
+       extract(epoch FROM date_trunc('month', a.at AT TIME ZONE 'UTC') + interval '1 month'
+                          - a.at AT TIME ZONE 'UTC')::float8 AS month_left,
        coalesce(mine.ids, '{}') AS team_ids, coalesce(mine.tiers, '{}') AS team_tiers,
        coalesce(mine.names, '{}') AS team_names, coalesce(mine.roles, '{}') AS team_roles, a.at AS admitted_at
-FROM asking a LEFT JOIN counted ON counted.key_id = a.id AND NOT a.postponed CROSS JOIN LATERAL (
+FROM asking a JOIN users u ON u.id = a.user_id
+LEFT JOIN counted ON counted.key_id = a.id AND NOT a.postponed CROSS JOIN LATERAL (
     SELECT array_agg(t.id ORDER BY m.id) AS ids, array_agg(t.tier ORDER BY m.id) AS tiers,
            array_agg(t.name ORDER BY m.id) AS names, array_agg(m.role ORDER BY m.id) AS roles
     FROM memberships m JOIN teams t ON t.id = m.team_id
@@ -153,8 +154,11 @@ def _bearer_key(authorization: str | None) -> str:
     return token
 
 
-async def _ask(connection: Connection, hashes: Sequence[bytes], addresses: Sequence[str]) -> dict[bytes, _Verdict]:
-    rows = await connection.fetch(_ADMIT, hashes, addresses, _WINDOW)
+async def _ask(connection: Connection, requests: Asked) -> dict[bytes, _Verdict]:
+    counts = [len(addresses) for addresses in requests.values()]
+    # As text: the driver would parse each of them again.
+    addresses = [",".join(each) for each in requests.values()]
+    rows = await connection.fetch(_ADMIT, [*requests], counts, addresses, _WINDOW)
     return {row["hash"]: msgspec.convert(dict(row), _Verdict) for row in rows}
 
 
@@ -192,12 +196,12 @@ def _settle(batch: list[Waiter], verdict: _Verdict | None) -> None:
     place = 0
     for index, (_, answer) in enumerate(batch):
         if answer.done():  # its client has gone; it was counted all the same
-            place += verdict is not None and verdict.allowed[index]
+            place += verdict is not None and _is_allowed(verdict, index)
             continue
         try:
             if verdict is None or verdict.revoked:
                 raise InvalidApiKey("This API key is unknown or revoked.")
-            if not verdict.allowed[index]:
+            if not _is_allowed(verdict, index):
                 raise IpNotAllowed("This API key may not be used from this address.")
             if verdict.expired:
                 raise ApiKeyExpired("This API key has expired.")
@@ -212,14 +216,17 @@ def _settle(batch: list[Waiter], verdict: _Verdict | None) -> None:
             answer.set_exception(refusal)
 
 
+def _is_allowed(verdict: _Verdict, index: int) -> bool:
+    return verdict.allowed is None or verdict.allowed[index]
+
+
 def _count(verdict: _Verdict, place: int) -> Admitted:
     """The request counted at this place of its batch. Raises `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
     assert verdict.window_count is not None
     assert verdict.window_left is not None
     assert verdict.month_count is not None
     assert verdict.month_added is not None
-    asked = sum(verdict.allowed)
-    before = verdict.window_count - asked + place
+    before = verdict.window_count - verdict.asked + place
     allowance = Allowance(
         limit=verdict.requests_per_minute,
         remaining=max(0, verdict.requests_per_minute - before - 1),

@@ -1,7 +1,7 @@
 """Requests that are let in together: those that arrive while a statement is under way share the next one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
@@ -46,16 +46,18 @@ Said = TypeVar("Said", bound=Verdict)
 Waiter = tuple[str, "asyncio.Future[Admitted]"]
 Batch = dict[bytes, list[Waiter]]
 """By the hash of what the requests came with."""
+Asked = Mapping[bytes, Sequence[str]]
+"""Each request's address, in the same form, by the hash."""
 
 
 class Batches(Generic[Said]):
-    """Those of one process. `ask` is the statement, for hashes and addresses of the same length; `settle` gives each
+    """Those of one process. `ask` is the statement, for one batch; `settle` gives each
     request of one secret its answer, in the order in which they were counted."""
 
     def __init__(
         self,
         pool: asyncpg.Pool,
-        ask: Callable[[Connection, Sequence[bytes], Sequence[str]], Awaitable[dict[bytes, Said]]],
+        ask: Callable[[Connection, Asked], Awaitable[dict[bytes, Said]]],
         settle: Callable[[list[Waiter], Said | None], None],
     ) -> None:
         self._pool = pool
@@ -97,11 +99,9 @@ class Batches(Generic[Said]):
         self._tasks.discard(asyncio.current_task())
 
     async def _decide(self, batch: Batch) -> None:
-        hashes = [secret for secret, waiters in batch.items() for _ in waiters]
-        # As text: the driver would parse each of them again.
-        addresses = [address for waiters in batch.values() for address, _ in waiters]
+        asked = {secret: [address for address, _ in waiters] for secret, waiters in batch.items()}
         async with self._connection() as connection:
-            verdicts = await self._ask(connection, hashes, addresses)
+            verdicts = await self._ask(connection, asked)
         for secret, waiters in batch.items():
             verdict = verdicts.get(secret)
             if verdict is not None and verdict.postponed:

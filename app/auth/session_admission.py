@@ -2,7 +2,6 @@
 keys. All sessions of a person are counted together."""
 
 import math
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -10,7 +9,7 @@ import asyncpg
 import msgspec
 from asyncpg import Connection
 
-from app.auth.batches import WINDOW_SECONDS, Admitted, Allowance, Batches, Waiter
+from app.auth.batches import WINDOW_SECONDS, Admitted, Allowance, Asked, Batches, Waiter
 from app.auth.principal import Principal
 from app.auth.roles import Role
 from app.auth.scopes import TEAM_SCOPES, Scope
@@ -26,13 +25,11 @@ KEY_NAME = "console session"
 
 # `locked` takes the locks in one order for all; a person's sessions are only written by who has locked the person.
 _ADMIT = """
-WITH asked AS (
-    SELECT hash, count(*)::int AS asked FROM unnest($1::bytea[]) AS one (hash) GROUP BY hash
-), live AS MATERIALIZED (
+WITH live AS MATERIALIZED (
     SELECT asked.hash AS asked_hash, asked.asked, s.*, clock_timestamp() AS at,
            (sum(asked.asked) OVER (PARTITION BY s.user_id))::int AS persons,
            (sum(asked.asked) OVER (PARTITION BY s.user_id ORDER BY s.id) - asked.asked)::int AS earlier
-    FROM asked JOIN sessions s ON s.hash = asked.hash
+    FROM unnest($1::bytea[], $2::int[]) AS asked (hash, asked) JOIN sessions s ON s.hash = asked.hash
     WHERE s.expires_at > now() AND s.last_used_at + make_interval(secs => s.idle_seconds) > now()
 ), person AS MATERIALIZED (
     SELECT DISTINCT ON (user_id) user_id, persons, at FROM live
@@ -41,14 +38,14 @@ WITH asked AS (
     ORDER BY c.user_id FOR NO KEY UPDATE OF c
 ), used AS (
     UPDATE sessions s SET last_used_at = a.at FROM locked JOIN live a ON a.user_id = locked.user_id
-    WHERE s.id = a.id AND s.last_used_at < a.at - least($3::interval, make_interval(secs => a.idle_seconds) / 10)
+    WHERE s.id = a.id AND s.last_used_at < a.at - least($4::interval, make_interval(secs => a.idle_seconds) / 10)
 ), counted AS (
     UPDATE session_usage c SET
-        window_start = CASE WHEN c.window_start > p.at - $2::interval THEN c.window_start ELSE p.at END,
-        window_count = CASE WHEN c.window_start > p.at - $2::interval THEN c.window_count ELSE 0 END + p.persons
+        window_start = CASE WHEN c.window_start > p.at - $3::interval THEN c.window_start ELSE p.at END,
+        window_count = CASE WHEN c.window_start > p.at - $3::interval THEN c.window_count ELSE 0 END + p.persons
     FROM locked JOIN person p ON p.user_id = locked.user_id WHERE c.user_id = locked.user_id
     RETURNING c.user_id, c.window_count - p.persons AS window_before,
-              extract(epoch FROM c.window_start + $2::interval - p.at)::float8 AS window_left
+              extract(epoch FROM c.window_start + $3::interval - p.at)::float8 AS window_left
 )
 SELECT a.asked_hash AS hash, a.id AS session_id, a.user_id, u.name AS user_name, u.email AS user_email, u.operator,
        a.last_used_at, a.at AS admitted_at, counted.window_before + a.earlier AS window_before, counted.window_left,
@@ -86,8 +83,9 @@ def session_batches(pool: asyncpg.Pool, per_minute: int) -> Batches[_Live]:
     return Batches(pool, _ask, partial(_settle, per_minute))
 
 
-async def _ask(connection: Connection, hashes: Sequence[bytes], _: Sequence[str]) -> dict[bytes, _Live]:
-    rows = await connection.fetch(_ADMIT, hashes, _WINDOW, _USED)
+async def _ask(connection: Connection, requests: Asked) -> dict[bytes, _Live]:
+    counts = [len(addresses) for addresses in requests.values()]
+    rows = await connection.fetch(_ADMIT, [*requests], counts, _WINDOW, _USED)
     return {row["hash"]: msgspec.convert(dict(row), _Live) for row in rows}
 
 
