@@ -37,6 +37,10 @@ _AS_JSON: tuple[Processor, ...] = (
 )
 
 
+_TOGETHER_SECONDS = 0.005
+"""How long a line waits for others, at most, when some have just been written."""
+
+
 class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A line for a request or an activity, written by `write_line`, which sets `level`, `timestamp` and the
     ids of request and trace.
@@ -58,6 +62,10 @@ class _Output(logging.StreamHandler[TextIO]):
         self._as_json = as_json
         self._encode = msgspec.json.Encoder().encode
         self._unwritten: list[str] = []
+        self._flushing: asyncio.AbstractEventLoop | None = None
+        """The event loop that is going to write them."""
+        self._next_at = 0.0
+        """By the event loop's clock: lines that come earlier wait until then."""
         self._renderers = _AS_JSON if as_json else _console_processors(stream)
         self.setFormatter(
             structlog.stdlib.ProcessorFormatter(
@@ -71,18 +79,24 @@ class _Output(logging.StreamHandler[TextIO]):
         return super().format(record).replace("\x7f", "\\u007f")
 
     def write(self, line: LogLine) -> None:
-        """At once; in an event loop with those of its present round, because a system call for each is a tenth of the
-        shortest request."""
+        """At once; in an event loop with those of its present round, and with those that follow the last ones closely,
+        because a system call for each is a tenth of the shortest request."""
         encoded = self._encode(line)
         text = encoded.decode() if self._as_json and encoded.isascii() else self._rendered(encoded)
         with self.lock or nullcontext():
             self._unwritten.append(text + self.terminator)
-            if len(self._unwritten) > 1:
-                return
         try:
-            asyncio.get_running_loop().call_soon(self.flush)
+            loop = asyncio.get_running_loop()
         except RuntimeError:
             self.flush()
+            return
+        if self._flushing is not loop:
+            self._flushing = loop
+            early = self._next_at - loop.time()
+            if early > 0:
+                loop.call_later(early, self._flush_together, loop)
+            else:
+                loop.call_soon(self._flush_together, loop)
 
     def flush(self) -> None:
         with self.lock or nullcontext():
@@ -90,6 +104,11 @@ class _Output(logging.StreamHandler[TextIO]):
                 lines, self._unwritten = self._unwritten, []
                 self.stream.write("".join(lines))
         super().flush()
+
+    def _flush_together(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._flushing = None
+        self.flush()
+        self._next_at = loop.time() + _TOGETHER_SECONDS
 
     def emit(self, record: logging.LogRecord) -> None:
         self.flush()
