@@ -14,6 +14,14 @@ from tests.console.keyboard import choose, press
 from tests.console.steps import begin, do, fill, made
 from tests.quotas.tenant_session import refused
 
+# As when another tab is looked at.
+HIDE = """
+() => {
+  Object.defineProperty(document, "hidden", { configurable: true, value: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+  delete document.hidden;
+}
+"""
 CLIENTS = {"postgres": ("psql", "psql", "-c"), "mysql": ("mariadb", "mariadb", "-e")}
 
 
@@ -48,6 +56,14 @@ async def test_the_shown_command_connects(visit: Visit, engine: str) -> None:
     for value in await choice.locator("option").evaluate_all("(all) => all.map((one) => one.value)"):
         await choose(choice, value)
         await expect(page.locator("pre[role=region]").first).to_contain_text(database["db_name"])
+    await choose(choice, "url")
+    await press(page.get_by_role("button", name="Hide the password"))
+    await check_gone(page, password)
+    await press(page.get_by_role("button", name="Show the password"))
+    await page.locator("dd code", has_text=password).wait_for()
+    await page.evaluate(HIDE)
+    await page.get_by_role("button", name="Show the password").wait_for()
+    await check_gone(page, password)
 
     await press(page.get_by_role("link", name="Overview"))
     await page.get_by_role("heading", name="What it is").wait_for()
@@ -105,6 +121,11 @@ async def given(page: Page, action: str, confirm: str, **fields: str) -> dict[st
     await dialog.get_by_text("it isn't shown here again").wait_for()
     await dialog.get_by_role("button", name="Hide the password").wait_for()
     await check_accessible(page)
+    # What was asked for goes when nobody looks; what is given only now stays.
+    await press(dialog.get_by_role("button", name="Show the URL"))
+    await dialog.get_by_text("://").wait_for()
+    await page.evaluate(HIDE)
+    await expect(dialog.get_by_text("://")).to_have_count(0)
     user, password = [await dialog.locator("dd").nth(index).locator("code").inner_text() for index in (0, 1)]
     await press(dialog.get_by_role("button", name="Done"))
     await expect(dialog).to_have_count(0)

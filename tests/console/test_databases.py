@@ -1,5 +1,8 @@
 """The list of databases, and a new one."""
 
+import asyncio
+import json
+import os
 import re
 
 from playwright.async_api import expect
@@ -57,11 +60,17 @@ async def test_a_create_that_is_refused_says_why(visit: Visit) -> None:
 async def test_the_curl_does_the_same(visit: Visit) -> None:
     page = await visit.open("/databases/new")
     await write(page.get_by_label("Name"), "by-curl")
+    await press(page.get_by_text("Limits, labels"))
+    await write(page.get_by_label("Labels"), "note:it's $HOME")
     await press(page.get_by_text("The same with curl"))
     command = await page.locator(".curl pre").inner_text()
     assert f"{visit.console.origin}/api/v1/databases" in command
     assert "Idempotency-Key: " in command
-    assert '"name":"by-curl"' in command
+    assert visit.caller is not None
+    environment = {"PATH": os.environ["PATH"], "HEADWATER_API_KEY": visit.caller.api_key}
+    made = await asyncio.create_subprocess_shell(command, env=environment, stdout=asyncio.subprocess.PIPE)
+    answer = json.loads((await made.communicate())[0])
+    assert (answer["data"]["name"], answer["data"]["labels"]) == ("by-curl", {"note": "it's $HOME"})
 
 
 async def test_without_a_session_there_is_the_sign_in(console: Console) -> None:

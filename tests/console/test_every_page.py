@@ -127,6 +127,7 @@ async def check_dialog(page: Page, name: str) -> None:
     dialog = page.get_by_role("dialog")
     await dialog.wait_for()
     assert await dialog.evaluate("(one) => one.contains(document.activeElement)"), name
+    await expect(dialog.locator(".curl pre")).to_contain_text("Idempotency-Key: ")
     await check_accessible(page)
     await check_keyboard(page, "dialog")
     await check_targets(page)

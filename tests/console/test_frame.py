@@ -3,15 +3,31 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, Request, Route, expect
 
 from app.store.session import fetch
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
+from tests.console.keyboard import choose, press, write
 from tests.support.service import RunningService
 from tests.support.store import store
 
 LOST = "Connection lost, retrying"
+# Which of these addresses the page itself goes to.
+TAKEN = """
+(addresses) => addresses.map((address) => {
+  const link = document.body.appendChild(Object.assign(document.createElement("a"), { href: address }));
+  let taken;
+  const look = (event) => {
+    taken = event.defaultPrevented;
+    event.preventDefault();
+  };
+  addEventListener("click", look, { once: true });
+  link.click();
+  link.remove();
+  return taken;
+})
+"""
 MARKUP = "<img src=x onerror=alert(1)>"
 MANY = 250
 
@@ -44,6 +60,8 @@ async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
     assert visit.caller is not None
     visit.watch.expect_losses()
     attempts: list[str] = []
+    followed: list[str | None] = []
+    page.on("request", lambda asked: followed.append(asked.headers.get("last-event-id")) if is_stream(asked) else None)
 
     async def lose_the_first(route: Route) -> None:
         if route.request.method != "POST":
@@ -56,10 +74,10 @@ async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
 
     await page.route("**/api/v1/databases", lose_the_first)
     await visit.open("/databases/new")
-    await page.get_by_label("Name").fill("only-one")
+    await write(page.get_by_label("Name"), "only-one")
     await service.kill("worker")
     try:
-        await page.get_by_role("button", name="Create database").click()
+        await press(page.get_by_role("button", name="Create database"))
         await page.get_by_role("heading", name="Making only-one").wait_for()
         await service.kill("api")
         await expect(page.locator(".connection")).to_contain_text(LOST)
@@ -70,8 +88,13 @@ async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
     await expect(page.get_by_text(LOST)).to_have_count(0)
     assert len(attempts) == 2
     assert len(set(attempts)) == 1
+    assert (followed[0], bool(followed[-1])) == (None, True), "the stream goes on after what had come"
     listed = (await visit.caller.get("/databases")).json()["data"]
     assert [item["name"] for item in listed] == ["only-one"]
+
+
+def is_stream(asked: Request) -> bool:
+    return asked.url.endswith("/events")
 
 
 async def test_the_keyboard_is_enough(visit: Visit) -> None:
@@ -89,6 +112,18 @@ async def test_the_keyboard_is_enough(visit: Visit) -> None:
     await page.keyboard.type("by-keyboard")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="by-keyboard", exact=True)).to_be_focused()
+    # Where the link stays, too.
+    await press(page.get_by_role("navigation", name="Console").get_by_role("link", name="Backups"))
+    await expect(page.get_by_role("heading", name="Backups", exact=True)).to_be_focused()
+
+
+async def test_a_link_to_elsewhere_is_left_to_the_browser(visit: Visit) -> None:
+    page = await visit.open("/")
+    assert await page.evaluate(TAKEN, ["/console/keys", "https://evil.example/console/keys", "/docs"]) == [
+        True,
+        False,
+        False,
+    ]
 
 
 async def reach(page: Page, name: str) -> None:
@@ -136,7 +171,7 @@ async def test_a_session_that_ends_shows_the_sign_in(console: Console) -> None:
         page = await visit.open("/")
         await page.get_by_text("No databases yet").wait_for()
         await visit.context.clear_cookies()
-        await page.get_by_role("link", name="New database").click()
+        await press(page.get_by_role("link", name="New database"))
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
@@ -144,7 +179,7 @@ async def test_the_chosen_theme_stays(visit: Visit) -> None:
     page = await visit.open("/")
     ground = "() => getComputedStyle(document.body).backgroundColor"
     light = await page.evaluate(ground)
-    await page.get_by_label("Theme").select_option("Dark")
+    await choose(page.get_by_label("Theme"), "Dark")
     dark = await page.evaluate(ground)
     assert dark != light
     await visit.open("/databases/new")

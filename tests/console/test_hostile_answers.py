@@ -41,6 +41,8 @@ def spoiled(value: Any, name: str = "") -> Any:
         return {key: spoiled(item, key) for key, item in value.items()}
     if isinstance(value, list):
         return [spoiled(item, name) for item in value]
+    if value is None and name.endswith("_url"):
+        return "javascript:document.body.dataset.owned=1"
     if not isinstance(value, str) or name in _WORDS or _OURS.fullmatch(value):
         return value
     return f"javascript:document.body.dataset.owned=1//{value}" if "://" in value else value + MARKUP

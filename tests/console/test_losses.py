@@ -1,5 +1,5 @@
 """The API and the worker are killed under a page, or an engine stops: the page says so, goes on by itself when it is
-back, and nothing is done twice."""
+back, and nothing is done twice. By the keyboard alone."""
 
 import asyncio
 import contextlib
@@ -18,6 +18,7 @@ from playwright.async_api import BrowserContext, Error, Locator, Page, Route, ex
 from app.local.ports import free_port
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
+from tests.console.keyboard import choose, press, tab_to, write
 from tests.console.steps import begin, made
 from tests.support.answers import data_of
 from tests.support.client import OPERATOR_TOO, Caller
@@ -58,7 +59,9 @@ async def test_whatever_a_person_does_is_done_once(console: Console) -> None:
             await service.kill("worker")
             await service.kill("api")
             for _, _, last in begun:
-                await last.click()
+                await press(last)
+                # It shows that it is under way, and who presses again asks nothing more.
+                await last.page.keyboard.press("Enter")
             for page, _, _ in begun:
                 await expect(page.locator(".connection")).to_contain_text(LOST)
             await check_accessible(begun[0][0])
@@ -162,34 +165,34 @@ def confirms(action: str, confirm: str, typed: str = "") -> Callable[[Page], Awa
     async def prepare(page: Page) -> Locator:
         dialog = await begin(page, action)
         if typed:
-            await dialog.get_by_label(f"Type {typed} to confirm").fill(typed)
+            await write(dialog.get_by_label(f"Type {typed} to confirm"), typed)
         return dialog.get_by_role("button", name=confirm, exact=True)
 
     return prepare
 
 
 async def write_blueprint(page: Page) -> Locator:
-    await page.get_by_label("Name", exact=True).fill("written")
-    await page.get_by_role("textbox", name="SQL", exact=True).click()
+    await write(page.get_by_label("Name", exact=True), "written")
+    await tab_to(page.get_by_role("textbox", name="SQL", exact=True))
     await page.keyboard.insert_text("CREATE TABLE t (id integer);")
     await page.get_by_text("1 statement for").wait_for()
     return page.get_by_role("button", name="Create")
 
 
 async def name_endpoint(page: Page) -> Locator:
-    await page.get_by_label("URL").fill("https://hooks.example.com/once")
+    await write(page.get_by_label("URL"), "https://hooks.example.com/once")
     return page.get_by_role("button", name="Create")
 
 
 async def ask(page: Page) -> Locator:
     await page.get_by_text("questions left today").wait_for()
-    await page.get_by_label("Question or order").fill(script(sql("SELECT 40 + 2 AS answer")))
+    await write(page.get_by_label("Question or order"), script(sql("SELECT 40 + 2 AS answer")))
     return page.get_by_role("button", name="Show the SQL")
 
 
 async def run_the_answer(page: Page) -> None:
     panel = page.get_by_role("region", name="Answer")
-    await panel.get_by_role("button", name="Run it").click()
+    await press(panel.get_by_role("button", name="Run it"))
     await panel.get_by_role("cell", name="42").wait_for()
 
 
@@ -198,7 +201,7 @@ async def name_host(page: Page) -> Locator:
     dialog = await begin(page, "Add a host")
     fields = {"Region": "nowhere-1", "Administrator's host": "127.0.0.1", "Administrator's user": "nobody"}
     for label, value in {**fields, "Administrator's port": str(free_port())}.items():
-        await dialog.get_by_label(label).fill(value)
+        await write(dialog.get_by_label(label), value)
     return dialog.get_by_role("button", name="Add it")
 
 
@@ -237,15 +240,15 @@ async def test_an_engine_that_stops_and_goes_on(visit: Visit) -> None:
     visit.watch.expect(503)
     await visit.open(f"/questions?database={asked['uuid']}")
     await page.get_by_text("questions left today").wait_for()
-    await page.get_by_label("Question or order").fill(script(sql("SELECT 40 + 2 AS answer")))
+    await write(page.get_by_label("Question or order"), script(sql("SELECT 40 + 2 AS answer")))
     with stopped(service.mysql.pid):
-        await page.get_by_role("button", name="Show the SQL").click()
+        await press(page.get_by_role("button", name="Show the SQL"))
         await page.locator(".error-note").get_by_text(re.compile(r"req_\w+")).wait_for()
 
         await visit.open("/databases/new")
-        await page.get_by_label("Name").fill("patient")
-        await page.get_by_label("Engine").select_option("mysql")
-        await page.get_by_role("button", name="Create database").click()
+        await write(page.get_by_label("Name"), "patient")
+        await choose(page.get_by_label("Engine"), "mysql")
+        await press(page.get_by_role("button", name="Create database"))
         await page.locator(".steps .reason", has_text="host_").wait_for()
         await check_accessible(page)
     await page.get_by_role("heading", name="patient", exact=True).wait_for()

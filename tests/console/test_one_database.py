@@ -39,7 +39,10 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     await expect(dialog.locator(".curl pre")).to_contain_text(re.compile(r"Idempotency-Key: [0-9a-f-]{36}"))
     await check_accessible(page)
     await write(dialog.get_by_label("Name"), "renamed")
-    await press(dialog.get_by_role("button", name="Rename"))
+    shown = await dialog.locator(".curl pre").inner_text()
+    async with page.expect_request(lambda asked: asked.method == "PATCH") as sent:
+        await press(dialog.get_by_role("button", name="Rename"))
+    assert f"Idempotency-Key: {(await sent.value).headers['idempotency-key']}'" in shown
     await page.get_by_role("heading", name="renamed", level=1).wait_for()
 
     await do(page, "Edit labels", "Save", Labels=f"env:production\nnote:{SCRIPT}")
@@ -69,6 +72,8 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     confirm = dialog.get_by_role("button", name="Delete", exact=True)
     await write(dialog.get_by_label("Type renamed to confirm"), "orders")
     await expect(confirm).to_be_disabled()
+    # Nor by the form alone.
+    await dialog.locator("form").evaluate("(one) => one.requestSubmit()")
     await write(dialog.get_by_label("Type renamed to confirm"), "renamed")
     await press(confirm)
 
@@ -101,6 +106,7 @@ async def test_a_viewer_is_told_who_may(console: Console) -> None:
         # Who takes the attribute away is refused by the API.
         visit.watch.expect(403)
         await visit.open(f"/databases/{database['uuid']}")
+        await page.get_by_role("button", name="Pause", exact=True).wait_for()
         await page.evaluate("for (const one of document.querySelectorAll('button')) one.disabled = false")
         dialog = await begin(page, "Pause")
         await press(dialog.get_by_role("button", name="Pause", exact=True))

@@ -1,4 +1,4 @@
-import { api } from "../api.js";
+import { api, isRefused } from "../api.js";
 import { Action } from "../components/action.js";
 import { Copy } from "../components/copy.js";
 import { ErrorNote } from "../components/error-note.js";
@@ -20,7 +20,9 @@ export default function OneOperation({ params: { uuid } }) {
   const { data, error, reload } = resource((signal) => api.get("/operations/{uuid}", { params, signal }), [uuid], { every: 10_000 });
   const read = data?.data;
   const streamed = useOperation(uuid);
-  const operation = read && ENDED.includes(read.status) ? read : (streamed ?? read);
+  const newest = read && ENDED.includes(read.status) ? read : (streamed ?? read);
+  // The stream may have ended before the person left the team.
+  const operation = isRefused(error) ? undefined : newest;
   const database = resource(
     async (signal) => {
       if (!operation) return null;

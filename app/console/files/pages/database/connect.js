@@ -24,16 +24,11 @@ function Ways({ database }) {
   const ways = snippets(database, password ?? HIDDEN);
   const way = ways.find((one) => one.id === query().client) ?? ways[0];
 
-  // It leaves with the page, also into the browser's cache of pages, and when the page is hidden.
+  // It goes when the page is hidden, and with the page (`main.js`).
   useEffect(() => {
-    const clear = () => setPassword(null);
-    const hidden = () => document.hidden && clear();
-    addEventListener("pagehide", clear);
+    const hidden = () => document.hidden && setPassword(null);
     document.addEventListener("visibilitychange", hidden);
-    return () => {
-      removeEventListener("pagehide", clear);
-      document.removeEventListener("visibilitychange", hidden);
-    };
+    return () => document.removeEventListener("visibilitychange", hidden);
   }, []);
 
   const toggle = async () => {
