@@ -40,12 +40,14 @@ class OutputPipe:
 
     async def read(self) -> bytes:
         """The next piece, empty at the end."""
-        await self._readable()
-        held = array.array("i", [0])
-        fcntl.ioctl(self._fd, termios.FIONREAD, held)
-        if held[0] < self._capacity // 2:
-            await asyncio.sleep(self._capacity / _BYTES_A_SECOND)
-        return os.read(self._fd, CHUNK_BYTES)
+        while True:
+            await self._readable()
+            held = array.array("i", [0])
+            fcntl.ioctl(self._fd, termios.FIONREAD, held)
+            if held[0] < self._capacity // 2:
+                await asyncio.sleep(self._capacity / _BYTES_A_SECOND)
+            with contextlib.suppress(BlockingIOError):
+                return os.read(self._fd, CHUNK_BYTES)
 
     def close_writing(self) -> None:
         """Ours: the tool has its own."""
@@ -141,15 +143,15 @@ class RunningTool:
         self._span = span(f"run {program.name}")
 
     async def __aenter__(self) -> ToolProcess:
-        pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        piped, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         output = None if self._reads else OutputPipe()
         try:
             process = await asyncio.create_subprocess_exec(
                 str(self._program),
                 *self._arguments,
-                stdin=pipe if self._reads else null,
+                stdin=piped if self._reads else null,
                 stdout=null if output is None else output.writing,
-                stderr=pipe,
+                stderr=piped,
                 env=dict(self._environ),
                 limit=CHUNK_BYTES,
                 start_new_session=True,
@@ -162,8 +164,9 @@ class RunningTool:
             if output is not None:
                 output.close_writing()
         restrain(process.pid)
-        if (stdin := process.stdin) is not None:
-            _widened(stdin.transport.get_extra_info("pipe").fileno())
+        # Not every event loop shows the pipe.
+        if process.stdin is not None and (pipe := process.stdin.transport.get_extra_info("pipe")) is not None:
+            _widened(pipe.fileno())
         self._span.__enter__()
         self._tool = ToolProcess(process, output)
         return self._tool
@@ -182,7 +185,8 @@ def _widened(pipe: int) -> int:
         return _USUAL_BYTES
     with contextlib.suppress(OSError):  # a user may have only so much of them
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, CHUNK_BYTES)
-    return fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+        return CHUNK_BYTES
+    return _USUAL_BYTES
 
 
 @asynccontextmanager
