@@ -337,8 +337,9 @@ class EngineAdapter(ABC):
         """The tenants that have less than their limit on the engine, by `hold`."""
 
     @abstractmethod
-    async def end_surplus(self, name: str, count: int) -> int:
-        """Ends so many sessions of a tenant's accounts, those first that have been idle longest. Returns how many."""
+    async def end_surplus(self, name: str, keep: int) -> int:
+        """Ends all sessions of a tenant's accounts but for so many, those first that have been idle longest. The
+        service's own in its database are none of them. Returns how many."""
 
     @abstractmethod
     async def shared_resources(self) -> list[SharedResource]:

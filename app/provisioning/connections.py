@@ -8,6 +8,7 @@ is held say what to give back, whoever looks next.
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from time import monotonic
 from uuid import UUID
 
 import structlog
@@ -38,9 +39,11 @@ _AGAIN = timedelta(seconds=60)
 """After which the engine is told again what is held: a change of limits or users may have written theirs meanwhile."""
 _MOST = 500
 """Databases of which the engine is told in one look, those first that have most sessions."""
-
-_RELEASE_SECONDS = 3.0
-"""Of one database, so that one that is being changed delays no other; the next look tries again."""
+_HOLDING_SECONDS = 8.0
+"""Of one look. Its other half is for ending sessions, whatever keeps the engine from being told."""
+_RELEASE_SECONDS, _PATIENCE_SECONDS = 3.0, 0.5
+"""Of one database, and how long its lock is waited for, so that those that are being changed delay no other; the next
+look tries again."""
 
 log = structlog.get_logger(__name__)
 
@@ -107,7 +110,8 @@ async def _hold(
 ) -> None:
     """What is held is written first, with the events of those that were not held before."""
     due = [one for one in databases if one.id in at_most and (at_most[one.id] != one.at_most or not one.applied)]
-    due = sorted(due, key=lambda one: -sessions.get(one.engine_name, 0))[:_MOST]
+    # Those of which the engine was told in vain come after those of which it wasn't told yet.
+    due = sorted(due, key=lambda one: (at_most[one.id] == one.at_most, -sessions.get(one.engine_name, 0)))[:_MOST]
     changed = {one.id: at_most[one.id] for one in due if at_most[one.id] != one.at_most}
     if changed:
         async with transaction():
@@ -116,7 +120,10 @@ async def _hold(
                 if one.id in new:
                     kind = EventType.DATABASE_CONNECTIONS_LIMITED
                     await _tell(plans, one.uuid, one.team_id, kind, changed[one.id])
+    deadline = monotonic() + _HOLDING_SECONDS
     for one in due:
+        if monotonic() > deadline:
+            break
         try:
             await adapter.hold(one.engine_name, await _limits(one.id, one.connections, at_most[one.id]))
         except EngineError as error:
@@ -141,9 +148,9 @@ async def _end_surplus(
 ) -> None:
     """Of those alone that have more than their share; nobody has less than its floor afterwards."""
     for one in databases:
-        surplus = sessions.get(one.engine_name, 0) - at_most.get(one.id, one.connections)
-        if surplus > 0:
-            ended = await adapter.end_surplus(one.engine_name, surplus)
+        keep = at_most.get(one.id, one.connections)
+        # Those that are counted here may be the service's own, or have ended meanwhile.
+        if sessions.get(one.engine_name, 0) > keep and (ended := await adapter.end_surplus(one.engine_name, keep)):
             counters.SESSIONS_ENDED.labels(adapter.engine, "connections").inc(ended)
             log.warning("sessions_ended", database=str(one.uuid), sessions=ended, reason="connections")
 
@@ -172,7 +179,8 @@ async def give_back(plans: Plans, adapter: EngineAdapter, database: UUID) -> str
     """Lets a database have all of its limit again. Returns why it could not."""
     try:
         # What its limit is may change until the engine has it.
-        async with asyncio.timeout(_RELEASE_SECONDS), database_lock(database):
+        async with asyncio.timeout(_PATIENCE_SECONDS) as limit, database_lock(database):
+            limit.reschedule(asyncio.get_running_loop().time() + _RELEASE_SECONDS)
             record = await records.find(database)
             if record is None:
                 return None

@@ -16,6 +16,7 @@ from app.databases import access
 from app.engines.base import EngineError, HeldLimits
 from app.hosts.records import Host, registered_hosts
 from app.provisioning.connections import look_after
+from app.store.locks import database_lock
 from app.store.session import execute, fetch, transaction
 from app.upkeep.reconcile.held import UNRECORDED, check_held, release_held
 from app.upkeep.reconcile.records import check_records
@@ -251,6 +252,41 @@ async def test_what_a_process_that_died_left_held(control_dsn: str, postgres_ser
         [sentence] = await release_held(on_bench.plans, adapter, found)
         assert made["uuid"] in sentence
         assert await adapter.held() == []
+
+
+async def test_those_that_are_being_changed_keep_nobody_held(control_dsn: str, postgres_server: RunningServer) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        made = [await on_bench.create() for _ in range(4)]
+        await execute("INSERT INTO connection_holds (database_id, at_most) SELECT id, 2 FROM databases")
+        async with AsyncExitStack() as changing:
+            for one in made[:3]:
+                await changing.enter_async_context(database_lock(UUID(one["uuid"])))
+            async with asyncio.timeout(6):  # a third of what one look may take
+                await _look(on_bench)
+        left = await fetch("SELECT d.uuid FROM connection_holds h JOIN databases d ON d.id = h.database_id")
+        assert {str(row["uuid"]) for row in left} == {one["uuid"] for one in made[:3]}
+
+
+async def test_a_team_that_locks_its_own_accounts(control_dsn: str, tmp_path: Path) -> None:
+    async with _small_server(tmp_path, None) as server, bench(control_dsn, server) as on_bench:
+        team = Stepped(on_bench, await on_bench.api.caller(tier="pro"))
+        greedy = [await team.created("postgres", connection_hard_limit=30) for _ in range(2)]
+        async with AsyncExitStack() as locking:
+            for made in greedy:
+                session = await locking.enter_async_context(_kept(made))
+                await session.run("BEGIN")
+                await session.run("ALTER ROLE CURRENT_USER PASSWORD 'Secret-4711'")
+            async with _grabbed(*greedy) as taken:
+                await until(lambda: len(taken) >= ADMITTED // 2)
+                before = await _ended_sessions(on_bench)
+                async with asyncio.timeout(6):  # a third of what one look may take
+                    assert await _look(on_bench)
+                assert await _ended_sessions(on_bench) > before
+
+
+async def _ended_sessions(on_bench: Bench) -> float:
+    page = await scrape(on_bench.api.http)
+    return page.value("headwater_sessions_ended_total", engine="postgres", reason="connections")
 
 
 async def test_one_process_looks_at_a_time(control_dsn: str, postgres_server: RunningServer) -> None:

@@ -394,10 +394,10 @@ class MySQLAdapter(EngineAdapter):
         async with self._watching() as connection:
             return await bookkeeping.find_held(connection)
 
-    async def end_surplus(self, name: str, count: int) -> int:
+    async def end_surplus(self, name: str, keep: int) -> int:
         check_name(name)
         async with self._connections.long_lived() as connection:
-            return await holding.end_surplus(connection, name, count)
+            return await holding.end_surplus(connection, name, keep)
 
     async def shared_resources(self) -> list[SharedResource]:
         async with self._connections.admin() as connection:

@@ -42,10 +42,11 @@ async def hold(connection: MySQLConnection, name: str, limits: HeldLimits) -> No
         await bookkeeping.delete_held(connection, name)
 
 
-async def end_surplus(connection: MySQLConnection, name: str, count: int) -> int:
+async def end_surplus(connection: MySQLConnection, name: str, keep: int) -> int:
     rows = await connection.run(_SESSIONS, (name, len(name) + 1, name + HELPER_SEPARATOR))
     ours = {reader_name(name), *dump_helpers(name)}
-    chosen = [int(number) for number, user in rows if user not in ours][:count]
+    chosen = [int(number) for number, user in rows if user not in ours]
+    chosen = chosen[: max(0, len(chosen) - keep)]
     for number in chosen:
         with ignored(NO_SUCH_THREAD):
             await connection.run(f"KILL {number:d}")

@@ -11,6 +11,9 @@ from app.engines.naming import HELPER_SEPARATOR
 from app.engines.postgres import statements
 from app.engines.postgres.catalog import ACCOUNT_KIND, TenantObjects
 
+_LOCK_MILLISECONDS = 200
+"""A tenant may keep its own role locked, by changing its password in a transaction that it leaves open: the others on
+the server don't wait for that."""
 _COUNTS = """
 SELECT split_part(usename, $1, 1) AS name, count(*) AS sessions,
        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
@@ -36,7 +39,8 @@ _END = f"""
 SELECT count(pg_terminate_backend(pid)) FROM (
     SELECT a.pid FROM pg_stat_activity a
     WHERE {ACCOUNT_KIND.format("$1::text", "a.usename::text")} IS NOT NULL AND a.backend_type = 'client backend'
-    ORDER BY a.state = 'idle' DESC NULLS LAST, a.state_change, a.pid LIMIT $2
+    -- First those that are kept.
+    ORDER BY a.state = 'idle' NULLS FIRST, a.state_change DESC, a.pid DESC OFFSET $2
 ) s
 """  # noqa: S608  constants
 
@@ -53,17 +57,19 @@ def lowered(name: str, limits: HeldLimits, found: TenantObjects) -> str:
     own = [role for role in (name, *found.logins) if role not in found.retired] if found.role else []
     users = [(role, limits.of_user(role)) for role in found.users if role not in found.retired]
     of_each = [*((role, limits.own) for role in own), *users]
-    return "; ".join(
+    changes = [
         f'ALTER ROLE "{role}" CONNECTION LIMIT {connections:d}'
         for role, connections in of_each
         if connections is not None
-    )
+    ]
+    # Together they are one transaction, whose setting goes with it.
+    return "; ".join([f"SET LOCAL lock_timeout = {_LOCK_MILLISECONDS}", *changes]) if changes else ""
 
 
 async def held(connection: Any) -> list[str]:
     return [row["name"] for row in await connection.fetch(_HELD)]
 
 
-async def end_surplus(connection: Any, name: str, count: int) -> int:
-    ended: int = await connection.fetchval(_END, name, count)
+async def end_surplus(connection: Any, name: str, keep: int) -> int:
+    ended: int = await connection.fetchval(_END, name, keep)
     return ended
