@@ -48,14 +48,17 @@ async def test_who_is_removed_from_a_team_sees_no_more_of_it(visit: Visit) -> No
     await one.get_by_role("heading", name="orders", level=1).wait_for()
     assert visit.caller is not None
     operation = data_of(await visit.caller.get(f"/operations?database_uuid={database['uuid']}"))[0]
-    pages = [one]
-    for address in ("/databases", f"/operations/{operation['uuid']}"):
-        pages.append(await visit.context.new_page())
-        await pages[-1].goto(f"/console{address}")
-        await pages[-1].get_by_role("main").get_by_text("orders").first.wait_for()
+    (team,) = data_of(await visit.caller.get("/teams"))
+    pages = {one: "orders"}
+    others = {"/databases": "orders", f"/operations/{operation['uuid']}": "orders", f"/teams/{team['id']}": team["name"]}
+    for address, shown in others.items():
+        page = await visit.context.new_page()
+        await page.goto(f"/console{address}")
+        await page.get_by_role("main").get_by_text(shown).first.wait_for()
+        pages[page] = shown
     async with store(visit.console.service.control_dsn):
         await execute("DELETE FROM memberships WHERE user_id = $1", visit.caller.user_id)
-    for page in pages:
+    for page, shown in pages.items():
         await page.evaluate(LOOK_AGAIN)
         await page.locator(".error-note").get_by_text("req_").wait_for()
-        await expect(page.get_by_text("orders")).to_have_count(0)
+        await expect(page.get_by_role("main").get_by_text(shown)).to_have_count(0)

@@ -10,7 +10,7 @@ import { to, useTitle } from "../../router.js";
 import { may, roleIn, rolesFrom, session } from "../../session.js";
 
 /** @typedef {import("../../api.js").Schemas} Schemas */
-/** @typedef {Schemas["DatabaseView"]} Database */
+/** @typedef {Omit<Schemas["DatabaseView"], "db_password" | "connection_string">} Database */
 /** @typedef {Schemas["OperationView"]} Operation */
 
 const EVERY = 5000;
@@ -35,16 +35,13 @@ effect(() => {
 });
 
 /**
- * A database without its password, which the API gives with it: only what asks for the password has it.
+ * A database without its password, which the API gives with it, twice: only what asks for the password has it.
  * @param {string} uuid @param {AbortSignal} [signal]
  * @returns {Promise<Database>}
  */
 export async function readDatabase(uuid, signal) {
   const { db_password, connection_string, ...rest } = (await api.get("/databases/{uuid}", { params: { uuid }, signal })).data;
-  return /** @type {Database} */ ({
-    ...rest,
-    connection_string: db_password ? connection_string.replace(`:${db_password}@`, ":********@") : connection_string,
-  });
+  return rest;
 }
 
 /** Its password, for who may see it. @param {string} uuid */
