@@ -5,6 +5,8 @@ import re
 from playwright.async_api import Locator, expect
 
 _MOST = 60
+_TYPED = 20
+"""Characters."""
 
 # Which key leads from where the focus is towards the element, and how often it has to be pressed, about: a field for a
 # date has several stops, and what scrolls is one. "" when the focus is there. An editor has its own inside.
@@ -64,10 +66,11 @@ async def press(target: Locator, key: str = "Enter") -> None:
 
 
 async def write(field: Locator, text: str) -> None:
-    """In place of what stands there."""
+    """In place of what stands there. A long text is pasted, for a page draws itself at each key."""
     await tab_to(field)
-    await field.page.keyboard.press("Control+A")
-    await field.page.keyboard.type(text)
+    keyboard = field.page.keyboard
+    await keyboard.press("Control+A")
+    await (keyboard.type(text) if len(text) <= _TYPED else keyboard.insert_text(text))
 
 
 async def choose(field: Locator, option: str) -> None:

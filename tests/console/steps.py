@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+import pytest
 from playwright.async_api import Locator, Page, expect
 
 from app.store.session import execute, fetch
@@ -14,6 +15,8 @@ from tests.support.store import store
 # Each a point of a minute: three in a row, a gap of six minutes, one by itself.
 MINUTES_AGO = (12, 11, 10, 3)
 
+both_engines = pytest.mark.parametrize("engine", ["postgres", pytest.param("mysql", marks=pytest.mark.soak)])
+"""The pages are the same, and tests of the API have both: MySQL is for the long form."""
 READING = """
 INSERT INTO metric_readings (database_id, first_at, read_at, place, began, storage_bytes, connections, transactions)
 SELECT $1, min(at), max(at), '', '', 1000000, 7, 20 FROM metric_samples WHERE database_id = $1

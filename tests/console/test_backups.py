@@ -1,18 +1,17 @@
 """Backups of a database, from its page: taken, proven, restored from, deleted; and a clone."""
 
-import pytest
 from playwright.async_api import expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
 from tests.console.keyboard import press
-from tests.console.steps import do, made
+from tests.console.steps import both_engines, do, made
 from tests.quotas.tenant_session import session_of
 
 SCRIPT = "before <script>document.title = 1</script>"
 
 
-@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+@both_engines
 async def test_a_backup_and_the_ways_back(visit: Visit, engine: str) -> None:
     database = await made(visit, db_type=engine)
     async with session_of(database) as session:

@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
 from tests.console.keyboard import choose, press
-from tests.console.steps import begin, do, fill, made
+from tests.console.steps import begin, both_engines, do, fill, made
 from tests.quotas.tenant_session import refused
 
 # As when another tab is looked at.
@@ -73,7 +73,7 @@ async def test_the_shown_command_connects(visit: Visit, engine: str) -> None:
     await check_gone(page, password)
 
 
-@pytest.mark.parametrize("engine", CLIENTS)
+@both_engines
 async def test_a_rotation_and_users(visit: Visit, engine: str) -> None:
     database = await made(visit, db_type=engine)
     page = await visit.open(f"/databases/{database['uuid']}/users")

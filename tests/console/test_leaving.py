@@ -50,7 +50,11 @@ async def test_who_is_removed_from_a_team_sees_no_more_of_it(visit: Visit) -> No
     operation = data_of(await visit.caller.get(f"/operations?database_uuid={database['uuid']}"))[0]
     (team,) = data_of(await visit.caller.get("/teams"))
     pages = {one: "orders"}
-    others = {"/databases": "orders", f"/operations/{operation['uuid']}": "orders", f"/teams/{team['id']}": team["name"]}
+    others = {
+        "/databases": "orders",
+        f"/operations/{operation['uuid']}": "orders",
+        f"/teams/{team['id']}": team["name"],
+    }
     for address, shown in others.items():
         page = await visit.context.new_page()
         await page.goto(f"/console{address}")

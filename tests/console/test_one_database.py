@@ -2,19 +2,17 @@
 
 import re
 
-import pytest
 from playwright.async_api import expect
 
 from app.store.session import execute
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
 from tests.console.keyboard import press, write
-from tests.console.steps import begin, do, made
+from tests.console.steps import begin, both_engines, do, made
 from tests.support.answers import data_of, error_of
 from tests.support.store import store
 
 SCRIPT = '<img src="/nowhere" onerror="document.title = 1">'
-both_engines = pytest.mark.parametrize("engine", ["postgres", "mysql"])
 
 
 @both_engines
