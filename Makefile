@@ -66,7 +66,7 @@ lock: $(STAMP) ## Resolve the newest allowed versions into requirements/
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  The operator's command is $(BIN)/headwater. To have it at hand, with psql and pg_dump of the embedded PostgreSQL:"
+	@echo "  The operator's command is $(BIN)/headwater. To put it on the path, with psql and pg_dump of the embedded PostgreSQL:"
 	@echo '  eval "$$($(BIN)/headwater env)"'
 
 # A half-made environment has no stamp, so the next make goes on where this one broke off.

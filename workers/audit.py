@@ -36,7 +36,7 @@ async def serve_audit(store: BackupStore, plans: Plans, settings: Settings) -> N
 
 
 async def keep_up(plans: Plans, settings: Settings) -> None:
-    """Makes partitions and drops old ones, and tells of refusals that left no event."""
+    """Makes partitions and drops old ones, and records refusals that left no event."""
     await make_partitions()
     await record_omitted(settings.audit_refusals_per_hour)
     await drop_old(plans.longest_audit_days)

@@ -28,6 +28,6 @@ async def remove_stray_objects(store: BackupStore, age: timedelta | None) -> Non
 
 
 async def _is_wanted(backup: UUID) -> bool:
-    """One under way; and one that should be complete, which `headwater backups verify-store` tells of."""
+    """One under way; and one that should be complete, which `headwater backups verify-store` reports."""
     record = await stored_record(backup)
     return record is not None and (record.kept or record.under_way)

@@ -38,7 +38,7 @@ ActionFilter = Annotated[
     str | None,
     QueryParameter(
         name="action",
-        description="Only this action, such as `database.create`: each operation tells its own as `x-audit-action`.",
+        description="Only this action, such as `database.create`: each operation has its own as `x-audit-action`.",
         schema_extra={"maxLength": _LONGEST},
     ),
 ]
@@ -136,7 +136,7 @@ def _filters(
     since: str | None,
     until: str | None,
 ) -> EventFilters:
-    """Raises `InvalidField`, which tells what there is."""
+    """Raises `InvalidField`, which lists what there is."""
     if action is not None and action not in services.actions:
         raise InvalidField("action", f"There is no such action; the actions are {', '.join(sorted(services.actions))}.")
     kind, id = (None, None) if subject is None else _subject(subject, services.objects)

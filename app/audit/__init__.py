@@ -1,1 +1,1 @@
-"""The audit log: who did what, and how it can be told if somebody changed it afterwards."""
+"""The audit log: who did what, and how a later change of it is detected."""

@@ -52,9 +52,9 @@ async def drop_old(days: int) -> int:
 
 
 async def record_omitted(most: int) -> int:
-    """Of each user, and each hour that is over, in which more was refused than leaves an event: one that tells how
-    much. `most` is how much that is. Returns how many hours it told of."""
-    told = 0
+    """Of each user, and each hour that is over, in which more was refused than leaves an event: one that says how
+    much. `most` is how much that is. Returns how many hours it recorded."""
+    recorded = 0
     while True:
         async with transaction():
             counted = await fetch_all(_Counted, _TAKE_COUNTS, _BATCH)
@@ -63,6 +63,6 @@ async def record_omitted(most: int) -> int:
                     changes = {"hour": (None, one.hour.isoformat()), "refusals": (most, one.refusals)}
                     subject = ("user", one.user_id)
                     await append(Action.REFUSALS_OMIT, subject, team_id=one.team_id, changes=changes)
-                    told += 1
+                    recorded += 1
         if len(counted) < _BATCH:
-            return told
+            return recorded

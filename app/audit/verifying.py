@@ -11,7 +11,7 @@ import msgspec
 from app.audit.chain import GENESIS, Leaf, Seal, hash_of, leaf_of, unpack
 
 MOST_FAULTS = 1000
-"""More are counted, not told."""
+"""More are counted, not reported."""
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class Verifier:
 
     def __init__(self, heads: Mapping[int, str] | None = None, *, unsealed: timedelta) -> None:
         self.faults: list[Fault] = []
-        self.events = self.seals = self.dropped = self.waiting = self.untold = 0
+        self.events = self.seals = self.dropped = self.waiting = self.unlisted = 0
         self.newest: Seal | None = None
         self.oldest_waiting: datetime | None = None
         self._heads = dict(heads or {})
@@ -138,7 +138,7 @@ class Verifier:
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(Fault(what, where, detail))
         else:
-            self.untold += 1
+            self.unlisted += 1
 
 
 def _seal(fields: Mapping[str, Any]) -> Seal:

@@ -1,6 +1,6 @@
 """Whose turn it is: how many backups are taken at once on a host, and of a team.
 
-The rows are the queue. One that is admitted has its workflow promised; the others wait with the reason `queued`.
+The rows are the queue. One that is admitted has its workflow requested; the others wait with the reason `queued`.
 Whoever admits holds a lock, and who doesn't get it leaves it to the next look, so that the numbers are exact and nobody
 waits for it.
 """

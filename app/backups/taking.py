@@ -174,7 +174,7 @@ class BackupTaking:
 
 @contextlib.asynccontextmanager
 async def _watched(backup: UUID, done: Callable[[], int], expected: int) -> AsyncIterator[None]:
-    """Tells how far it has come, and ends the block with `NotWanted` when the row says that it is over."""
+    """Reports its progress, and ends the block with `NotWanted` when the row says that it is over."""
     block = asyncio.current_task()
     assert block is not None
     over: list[str] = []

@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Validation(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict. Every error tells its line and column."""
+    """The verdict. Every error has its line and column."""
 
     valid: bool
     statement_count: int

@@ -98,7 +98,7 @@ async def export_events() -> None:
 @click.option("--without-store", is_flag=True, help="Don't compare with the seals that are kept with the backups.")
 @shown
 async def verify(file: Path | None, heads: tuple[str, ...], without_store: bool) -> Report:
-    """Tell every event that was changed, removed, inserted or reordered since it was sealed: of our own database, or of
+    """List every event that was changed, removed, inserted or reordered since it was sealed: of our own database, or of
     an export in FILE, for which nothing else is needed. Exits with 1 if there is any."""
     known = dict(_head(text) for text in heads)
     if file is not None:
@@ -164,8 +164,8 @@ def _report(verifier: Verifier, notes: list[Violation], more: list[Violation] | 
     except ValueError as fault:
         raise click.ClickException(f"This is no export: {fault}") from None
     found = [_violation(one.what, one.where, one.detail) for one in verifier.faults] + (more or [])
-    if verifier.untold:
-        found.append(_violation("more", "export", f"{verifier.untold} further faults are not told"))
+    if verifier.unlisted:
+        found.append(_violation("more", "export", f"{verifier.unlisted} further faults are not listed"))
     notes = [*notes, _violation("verified", "events", f"{verifier.events} events, {verifier.seals} seals")]
     if verifier.newest is not None:
         newest = verifier.newest

@@ -47,7 +47,9 @@ def _database(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="For how many seconds the previous password works too.",
 )
-@click.option("--end-sessions", is_flag=True, help="End all sessions with the overlap where they can't be told apart.")
+@click.option(
+    "--end-sessions", is_flag=True, help="End all sessions with the overlap where they can't be distinguished."
+)
 @shown
 async def rotate(database: str, overlap: int, end_sessions: bool) -> RotationView:
     """Replace a database's password. Its team reads the new one from the API."""

@@ -90,7 +90,7 @@ async def list_hosts() -> list[HostSummary]:
 @click.option(
     "--connection-overcommit",
     type=POSITIVE,
-    help="How often each of them may be promised to databases, 1 for strict; by default a registered host's own, and "
+    help="How often each of them may be allocated to databases, 1 for strict; by default a registered host's own, and "
     f"{DEFAULT_OVERCOMMIT} for a new one.",
 )
 @click.option(
@@ -141,12 +141,12 @@ async def add_host(
 @click.option(
     "--connection-overcommit",
     type=POSITIVE,
-    help="How often each connection may be promised to databases, 1 for strict.",
+    help="How often each connection may be allocated to databases, 1 for strict.",
 )
 @click.option("--storage-gb", type=click.IntRange(min=0), help="What its databases may take together, 0 for no bound.")
 @shown
 async def set_host(host_id: int, connection_overcommit: int | None, storage_gb: int | None) -> HostChanged:
-    """Change what a host may promise, and carry. What is promised, or there, stays."""
+    """Change how much a host may allocate, and hold. What is allocated, or there, stays."""
     if connection_overcommit is None and storage_gb is None:
         raise click.UsageError("Expected --connection-overcommit or --storage-gb.")
     async with store(), change(Action.HOST_SET, ("host", host_id)):

@@ -85,7 +85,7 @@ async def reseal_all() -> Keys:
                 resealed += batch.done
                 unreadable += batch.unreadable
                 click.echo(f"{column.name}: {resealed} resealed in all", err=True)
-        with contextlib.suppress(BackupStoreError):  # which is told with the result
+        with contextlib.suppress(BackupStoreError):  # which is reported with the result
             async for one in backups.reseal():
                 resealed += one.changed
                 unreadable += [one.error] if one.error else []

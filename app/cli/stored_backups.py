@@ -37,7 +37,7 @@ IDENTITY = click.option(
 
 
 class RecoverableBackup(msgspec.Struct, frozen=True, kw_only=True):
-    """A backup as the store alone tells of it. `state` is `whole`, `identity needed`, or what is wrong with it."""
+    """A backup as the store alone describes it. `state` is `whole`, `identity needed`, or what is wrong with it."""
 
     uuid: UUID
     database: str | None = None

@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     connection_watch_seconds: float = 5
     """How often the open connections of each engine host are counted; every second while they are about to be short."""
     connection_overcommit: int = 10
-    """How often each connection of an embedded engine host is promised to databases; 1 for strict."""
+    """How often each connection of an embedded engine host may be allocated to databases; 1 for strict."""
     host_capacity: int = 1000
     """Databases on each embedded engine host."""
     mysqld: Path | None = None

@@ -82,7 +82,7 @@ class CredentialChanges:
     async def _withdraw(self, rotation: RotationRecord) -> None:
         tenant, new = self._tenant, new_login(rotation, self._box)
         current = previous_login(rotation, self._box)
-        # Nobody knew the new password. Where sessions can't be told apart, all of them are the tenant's own.
+        # Nobody knew the new password. Where sessions can't be distinguished, all of them are the tenant's own.
         end_sessions = self._adapter.tells_sessions_apart
         await self._adapter.retire_credential(tenant, current, new, end_sessions=end_sessions)
         async with transaction():
@@ -141,7 +141,7 @@ class CredentialChanges:
             await self._adapter.put_user(self._tenant, new)
             await self._prove(new)
             if user.next_ends_sessions:
-                # Before anybody is told the new password: all that are open are of the previous one.
+                # Before anybody gets the new password: all that are open are of the previous one.
                 await self._adapter.end_user_sessions(self._tenant, user.login_name)
         else:
             await self._adapter.put_user(self._tenant, user.login(self._box))

@@ -46,7 +46,7 @@ async def find_expired(limit: int, *, without: list[UUID]) -> list[UUID]:
 
 
 async def find_unannounced(limit: int, *, without: list[UUID]) -> list[UUID]:
-    """Databases whose moment is near, or past, and of which no event has told."""
+    """Databases whose moment is near, or past, and which no event has announced."""
     return await fetch_values(
         UUID,
         "SELECT uuid FROM databases WHERE status <> 'deleted' AND expires_at <= now() + $3::interval"

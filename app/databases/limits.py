@@ -65,7 +65,7 @@ async def record_limits_applied(database: UUID, revision: int) -> None:
         await announce(database)
 
 
-# What its users were promised stays theirs, with one for the database's own login.
+# What its users have been given stays theirs, with one for the database's own login.
 _LEAST = "(SELECT coalesce(sum(connection_limit) + 1, 0)::integer FROM database_users WHERE database_id = d.id)"
 _BEHIND = f"""
 SELECT d.uuid FROM databases d JOIN unnest($1::text[], $2::integer[]) AS p (plan, connections) ON p.plan = d.plan

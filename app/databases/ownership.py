@@ -46,7 +46,7 @@ class MemberKind(msgspec.Struct, frozen=True, kw_only=True):
 
 class ReadyMember(DatabaseRecord, frozen=True, kw_only=True):
     """A member of the warm pool as it was read. PostgreSQL gives a row another `xmin` with every change, so that
-    `hold` can tell whether this is still true."""
+    `hold` can check whether this is still true."""
 
     version: int
     """The row's `xmin`."""

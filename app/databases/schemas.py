@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,62}\Z", min_length=1, max_length=63)]
 """Lowercase letters, digits and hyphens; starts with a letter or digit."""
 RegionCode = Annotated[str, Meta(pattern=r"\A[^\x00]*\Z", max_length=255)]
-"""Which ones there are, the catalog tells."""
+"""The catalog lists them."""
 StorageGB = Annotated[float, Meta(gt=0, le=1_000_000)]
 Connections = Annotated[int, Meta(ge=1, le=100_000)]
 Percent = Annotated[int, Meta(ge=1, le=100)]

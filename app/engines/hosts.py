@@ -1,4 +1,4 @@
-"""What an adapter is told of its host, and what it reports of one."""
+"""What an adapter is given of its host, and what it reports of one."""
 
 import msgspec
 

@@ -7,7 +7,7 @@ import msgspec
 
 class HostLoad(msgspec.Struct, frozen=True, kw_only=True):
     """A host that may be chosen, with its load. Connections are the sum of the databases' limits, not the open ones.
-    `connection_room` is what that sum may be: the server's own connections, each promised several times."""
+    `connection_room` is what that sum may be: the server's own connections, each allocated several times."""
 
     id: int
     region: str

@@ -1,4 +1,4 @@
-"""What an adapter is told of a tenant and its accounts, and what it reports of one."""
+"""What an adapter is given of a tenant and its accounts, and what it reports of one."""
 
 from enum import StrEnum
 
@@ -77,7 +77,7 @@ class HeldLimits(msgspec.Struct, frozen=True, kw_only=True):
         return self._scaled(max(1, self.total - sum(self.users.values())))
 
     def _scaled(self, connections: int) -> int:
-        """In proportion, and one at least: an account without any could not be told from a retired one."""
+        """In proportion, and one at least: an account without any could not be distinguished from a retired one."""
         if self.at_most is None or self.at_most >= self.total:
             return connections
         return max(1, connections * self.at_most // self.total)
@@ -113,7 +113,7 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counted(value: object) -> int | None:
-    """A counter as a server told it; None for what none can be."""
+    """A counter as a server reports it; None for what can't be one."""
     try:
         number = int(str(value))
     except ValueError:

@@ -21,7 +21,7 @@ from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch
 DEFAULT_CAPACITY = 1000
 """Databases on one host, unless the operator says otherwise."""
 DEFAULT_OVERCOMMIT = 10
-"""How often each connection of a new host is promised, unless the operator says otherwise."""
+"""How often each connection of a new host may be allocated, unless the operator says otherwise."""
 MOST_OVERCOMMIT = 1000
 MOST_STORAGE_GB = 1_000_000
 
@@ -38,7 +38,7 @@ class NewHost(msgspec.Struct, frozen=True, kw_only=True):
     connection_capacity: int | None = None
     """Sessions that tenants may have open together; what the server admits, unless given."""
     connection_overcommit: int | None = None
-    """How often each of them may be promised. Unless given, a registered host keeps what it has, and a new one gets
+    """How often each of them may be allocated. Unless given, a registered host keeps what it has, and a new one gets
     `DEFAULT_OVERCOMMIT`."""
     storage_gb: int | None = None
     """What its databases may take together. Unless given, a registered host keeps what it has."""
@@ -73,7 +73,7 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     connection_capacity: int
     """Sessions that tenants may have open together."""
     connection_overcommit: int
-    """How often each of them may be promised."""
+    """How often each of them may be allocated."""
     storage_gb: int | None
     """What its databases may take together; None where nobody said."""
     sick_reason: str | None
@@ -273,8 +273,8 @@ async def drain_host(host_id: int) -> None:
 
 
 async def change_overcommit(host_id: int, times: int) -> int:
-    """How often each of its connections may be promised from now on; returns how often it was. What is promised stays
-    promised. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
+    """How often each of its connections may be allocated from now on; returns how often it was. What is allocated
+    stays so. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
     _check_overcommit(times)
     before = await fetch_value(
         int, "SELECT connection_overcommit FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR UPDATE", host_id

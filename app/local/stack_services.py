@@ -34,7 +34,7 @@ _ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
 """For the first region; further regions follow."""
 
 _ENGINE_CONNECTIONS = 4_000
-"""Each is promised several times, and a database is promised ten to four hundred. They cost a PostgreSQL server some
+"""Each is allocated several times, and a database gets ten to four hundred. They cost a PostgreSQL server some
 150 MB of shared memory."""
 _OWN_CONNECTIONS = 100
 """Beside those of tenants: for the service's own logins, as the administrator and to try a tenant's."""

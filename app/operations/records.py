@@ -15,7 +15,7 @@ from app.store.notify import CHANNEL
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_values
 
 _UNBEGUN = timedelta(seconds=15)
-"""How long the next step may wait for a worker before that is told."""
+"""How long the next step may wait for a worker before that is reported."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ from app.web.parameters import path_id
 _WHAT = "engine host"
 _ADDED, _REMOVED = "Host registered.", "Host removed."
 _DRAINED, _UNDRAINED = "The host takes no new databases.", "The host takes new databases again."
-_EVACUATED = "What is told as moving comes back on other hosts; ask again to see how far it is."
+_EVACUATED = "What is listed as moving comes back on other hosts; ask again to see how far it is."
 
 
 @post(

@@ -46,7 +46,7 @@ class HostView(Struct, kw_only=True):
     connection_capacity: int
     """Sessions that tenants may have open on it together."""
     connection_overcommit: int
-    """How often each of them may be promised."""
+    """How often each of them may be allocated."""
     storage_gb: int | None
     """What its databases may take together, as its operator said; null where nobody did."""
     connection_room: int
@@ -91,7 +91,7 @@ class AddHost(Struct, kw_only=True, forbid_unknown_fields=True):
     connection_capacity: Count | None = None
     """Sessions that tenants may have open together; what the server admits unless given."""
     connection_overcommit: Annotated[int, Meta(ge=1, le=MOST_OVERCOMMIT)] | None = None
-    """How often each of them may be promised, 1 for strict; unless given what a registered host has, and 10 for a new
+    """How often each of them may be allocated, 1 for strict; unless given what a registered host has, and 10 for a new
     one."""
     storage_gb: Annotated[int, Meta(ge=1, le=MOST_STORAGE_GB)] | None = None
     """What its databases may take together: nothing is restored or cloned there beyond it; unless given what a
@@ -217,7 +217,7 @@ class OperatorOperationView(OperationView, kw_only=True):
     overdue: bool
     """It is open after its deadline."""
     overdue_since: Moment | None
-    """When its team was told so."""
+    """When its team was notified of that."""
     operator_cancellable: bool
     """Operators cancel also what no client asked for."""
     temporal_url: str | None

@@ -1,4 +1,4 @@
-"""Provisionings are started by a worker of their region. A notification tells it of new ones; it claims as many as it
+"""Provisionings are started by a worker of their region. A notification announces new ones; it claims as many as it
 has room for, and runs each in the call that starts the workflow. The relay starts what is left."""
 
 import asyncio

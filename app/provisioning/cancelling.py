@@ -70,10 +70,10 @@ async def _limits(_: Plans, operation: OperationRecord, record: DatabaseRecord) 
         )
     before = msgspec.convert(operation.undo, Before)
     if before.connections > record.connections:
-        room = await room_on_host(record.host_id, before.connections, promised=record.connections)
+        room = await room_on_host(record.host_id, before.connections, allocated=record.connections)
         if before.connections > room:
             raise OperationNotCancellable(
-                "The connections that the database gave up are promised to others by now.",
+                "The connections that the database gave up are allocated to others by now.",
                 status=operation.status.value,
             )
     await _cancelled(operation)

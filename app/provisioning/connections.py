@@ -36,11 +36,11 @@ from app.store.session import transaction
 _NEAR = 0.5
 """Of a host's connections: from here on it is looked at more often."""
 _AGAIN = timedelta(seconds=60)
-"""After which the engine is told again what is held: a change of limits or users may have written theirs meanwhile."""
+"""After which the engine's limits are set again: a change of limits or users may have written theirs meanwhile."""
 _MOST = 500
-"""Databases of which the engine is told in one look, those first that have most sessions."""
+"""Databases whose limits are set in one look, those first that have most sessions."""
 _HOLDING_SECONDS = 8.0
-"""Of one look. Its other half is for ending sessions, whatever keeps the engine from being told."""
+"""Of one look. Its other half is for ending sessions, whatever keeps limits from being set."""
 _RELEASE_SECONDS, _PATIENCE_SECONDS = 3.0, 0.5
 """Of one database, and how long its lock is waited for, so that those that are being changed delay no other; the next
 look tries again."""
@@ -110,7 +110,7 @@ async def _hold(
 ) -> None:
     """What is held is written first, with the events of those that were not held before."""
     due = [one for one in databases if one.id in at_most and (at_most[one.id] != one.at_most or not one.applied)]
-    # Those of which the engine was told in vain come after those of which it wasn't told yet.
+    # Those whose limits could not be set come after those that weren't tried yet.
     due = sorted(due, key=lambda one: (at_most[one.id] == one.at_most, -sessions.get(one.engine_name, 0)))[:_MOST]
     changed = {one.id: at_most[one.id] for one in due if at_most[one.id] != one.at_most}
     if changed:

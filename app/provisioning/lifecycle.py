@@ -85,7 +85,7 @@ async def note_deleted(plans: Plans, record: DatabaseRecord, *, grace: timedelta
 
 
 async def note_destroyed(plans: Plans, database: UUID) -> None:
-    """The data of a deleted database is gone, and its team is told so: once, and not of a create that never became
+    """The data of a deleted database is gone, and its team is notified: once, and not of a create that never became
     active, nor of a member of the pool."""
     async with transaction():
         if await states.record_destroyed(database):

@@ -146,7 +146,7 @@ async def delete(plans: Plans, principal: Principal, database: UUID, grace: time
 
 async def delete_any(plans: Plans, database: UUID, grace: timedelta, *, even_if_protected: bool = False) -> Accepted:
     """The same for an operator, whosever it is. Raises `NotFound`, `RestorationInProgress`, and `DeletionProtected`
-    unless told otherwise."""
+    unless given."""
     record = await records.lock_with_team(await records.get_live(database))
     if record.deletion_protection and not even_if_protected:
         raise DeletionProtected()
@@ -232,6 +232,6 @@ async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRec
 
 
 async def _check_room(record: DatabaseRecord, connections: int) -> None:
-    room = await room_on_host(record.host_id, connections, promised=record.connections)
+    room = await room_on_host(record.host_id, connections, allocated=record.connections)
     if connections > room:
         raise InvalidField("connection_hard_limit", f"The database's host has room for {room} connections.")

@@ -24,8 +24,8 @@ async def undelete(plans: Plans, database: UUID) -> DatabaseRecord:
     not paused. Returns the row as it is to become.
 
     Raises `NotFound`, `DatabaseNotDeleted`, `DatabaseDestroyed` when its grace period is over, `PlanLimitExceeded`
-    when its team may not have one more database of its plan, or `CapacityExhausted` when the connections that it was
-    promised are promised to others by now.
+    when its team may not have one more database of its plan, or `CapacityExhausted` when the connections that it
+    gave up are allocated to others by now.
     """
     async with transaction():
         await _undelete(plans, database, relayed=True)
@@ -60,7 +60,7 @@ async def _undelete(plans: Plans, database: UUID, *, relayed: bool) -> PendingSt
     if await is_due(record):
         raise DatabaseDestroyed()
     check_plan(team.tier, record.plan, await count_owned(team.id))
-    if await room_on_host(record.host_id, record.connections, promised=0) < record.connections:
+    if await room_on_host(record.host_id, record.connections, allocated=0) < record.connections:
         raise CapacityExhausted(
             f"The database's host has no room for its {record.connections} connections.",
             field="connection_hard_limit",

@@ -60,7 +60,7 @@ class Questions:
         self.model.require()
         async with AsyncExitStack() as resources:
             asking = Asking(self._dependencies, target, asked.query, resources)
-            # Before anything is done, whatever becomes of it: the record of the question tells that.
+            # Before anything is done, whatever becomes of it: the record of the question says that.
             async with audited():
                 execution = await records.begin(
                     self._plans,

@@ -1,6 +1,6 @@
 """Who gets how many of a host's connections when they are short: pure.
 
-Every database keeps its floor: what it has of its limit, by as often as each connection of the host is promised. What
+Every database keeps its floor: what it has of its limit, by as often as each connection of the host is allocated. What
 is left is shared among the teams, and a team's share among its databases, so that a team gets no more by having more
 databases; nobody gets more than it asks for, and what one leaves is the others'.
 """
@@ -49,7 +49,7 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
 
 def floor_of(limit: int, overcommit: int) -> int:
     """What a database keeps in any case. All floors together fit into the host's connections, where no limit is below
-    the number of promises."""
+    the number of times."""
     return max(1, limit // overcommit)
 
 

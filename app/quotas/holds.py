@@ -19,7 +19,7 @@ class HeldDatabase(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
     at_most: int | None
     applied: bool
-    """The engine was told of it not long ago."""
+    """It was set on the engine not long ago."""
 
 
 _ON_HOST = """
@@ -53,7 +53,7 @@ async def any_on_host(host_id: int) -> bool:
 
 
 async def write(at_most: Mapping[int, int]) -> list[int]:
-    """Before the engine is told. Returns the ids of those that were not held until now."""
+    """Before it is set on the engine. Returns the ids of those that were not held until now."""
     return await fetch_values(int, _WRITE, list(at_most), list(at_most.values()))
 
 

@@ -1,4 +1,4 @@
-"""Answers that stay open and tell of each change: Server-Sent Events (WHATWG HTML, section 9.2).
+"""Answers that stay open and report each change: Server-Sent Events (WHATWG HTML, section 9.2).
 
 A stream is not a request in flight: it has a bound of its own, holds no connection to our database while nothing
 happens, and ends when its operation does, when its key, its session or its user's membership does, and when the process
@@ -81,7 +81,7 @@ class EventStreams:
         now: Frame,
         scope: Scope,
     ) -> Response[Any]:
-        """The answer that tells `caller` of each change of a thing, which is `now` like this. `changes` gives an
+        """The answer that reports to `caller` each change of a thing, which is `now` like this. `changes` gives an
         event that is set when it may have changed, `look` what it is then, or None when it is gone. For a client that
         knows its end already the answer is a 204, which ends the reconnecting. Raises `TooManyStreams`."""
         seen = _last_event_id(request)

@@ -47,7 +47,7 @@ class Pings:
         if not (self._of_endpoint.has_room(endpoint.id) and self._of_team.has_room(endpoint.team_id)):
             raise PingsUnderWay(endpoint.id, math.ceil(self._longest))
         with self._of_endpoint.slot_now(endpoint.id), self._of_team.slot_now(endpoint.team_id):
-            # Before it is sent: what a process that dies has sent is told of all the same.
+            # Before it is sent: what a process that dies has sent is recorded all the same.
             async with audited():
                 pass
             answer = await self._request(endpoint, webhook_id, body_of(payload))

@@ -140,7 +140,7 @@ async def list_deliveries(
 
 
 async def payload_of(delivery: int) -> str:
-    """What a delivery tells, as JSON; see `app.webhooks.attempts.body_of` for the bytes that are sent."""
+    """A delivery's payload, as JSON; see `app.webhooks.attempts.body_of` for the bytes that are sent."""
     return await fetch_scalar(
         str,
         "SELECT coalesce(d.payload, e.payload::text) FROM webhook_deliveries d LEFT JOIN events e ON e.id = d.event_id"

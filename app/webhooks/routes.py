@@ -227,7 +227,7 @@ class WebhookController(Controller):
         "/{id:str}/test_deliveries",
         **operation(
             "testWebhookEndpoint",
-            "Send a ping and tell how it went",
+            "Send a ping and report its outcome",
             action="webhook_endpoint.test",
             scopes=(Scope.WEBHOOKS_WRITE,),
             answers={200: Item[DeliveryView]},

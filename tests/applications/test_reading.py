@@ -155,6 +155,6 @@ async def test_a_transaction_that_is_not_ours_any_more(
         await adapters.close()
     application = await seen(caller, asked)
     assert application["status"] == "failed", application
-    assert "Nobody can tell" in application["error_message"]
+    assert "What of the script was committed is unknown" in application["error_message"]
     assert [entry["status"] for entry in application["execution_log"]][:2] == ["unknown", "unknown"]
     assert "proof" in await tables(database)

@@ -97,20 +97,20 @@ async def test_the_public_address_and_the_room(headwater: Headwater, admin: Admi
     assert "db.exam" in text.replace("\n", "")
 
 
-async def test_how_often_a_connection_is_promised(headwater: Headwater, admin: AdminAddress) -> None:
-    async def promised() -> tuple[int, int]:
+async def test_how_often_a_connection_is_allocated(headwater: Headwater, admin: AdminAddress) -> None:
+    async def allocated() -> tuple[int, int]:
         (host,) = await headwater.json("hosts", "list")
         assert host["connection_room"] == host["connection_capacity"] * host["connection_overcommit"]
         return host["connection_capacity"], host["connection_overcommit"]
 
     added = await add(headwater, dsn(admin), "--connection-capacity", "70")
-    assert await promised() == (70, 10)
+    assert await allocated() == (70, 10)
     changed = await headwater.json("hosts", "set", str(added["host_id"]), "--connection-overcommit", "1")
     assert changed == {"host_id": added["host_id"], "connection_overcommit": 1}
     await add(headwater, dsn(admin), "--connection-capacity", "80")
-    assert await promised() == (80, 1)
+    assert await allocated() == (80, 1)
     await add(headwater, dsn(admin), "--connection-capacity", "80", "--connection-overcommit", "3")
-    assert await promised() == (80, 3)
+    assert await allocated() == (80, 3)
     assert "1 to 1000" in await headwater.refusal(
         "hosts", "set", str(added["host_id"]), "--connection-overcommit", "1001"
     )

@@ -36,7 +36,7 @@ async def test_a_larger_host_takes_more(lone: LoneApi) -> None:
     assert await hosts_of_databases() == {small: 1, large: 4}
 
 
-async def test_promised_connections_count_as_load(lone: LoneApi) -> None:
+async def test_allocated_connections_count_as_load(lone: LoneApi) -> None:
     hosts = await only_hosts(lone, {"connection_capacity": 500}, {"connection_capacity": 500})
     caller = await lone.caller()
     await caller.create(plan="pro")
@@ -55,7 +55,7 @@ async def test_a_full_host_gets_nothing(lone: LoneApi) -> None:
     assert max((await hosts_of_databases()).values()) == 1
 
 
-async def test_connections_are_promised_several_times(lone: LoneApi) -> None:
+async def test_connections_are_allocated_several_times(lone: LoneApi) -> None:
     once, twice = await only_hosts(
         lone, {"connection_capacity": 15}, {"connection_capacity": 15, "connection_overcommit": 2}
     )

@@ -200,7 +200,7 @@ async def _operation_of(record: DatabaseRecord) -> UUID | None:
 
 
 async def _check_room(record: DatabaseRecord, host: HostVersion, backup: BackupRecord) -> None:
-    """For the scratch database, beside all that the host promised."""
+    """For the scratch database, beside all that the host has allocated."""
     await lock_host(record.host_id)
     (load,) = await loads_of([record.host_id])
     if load.databases >= load.capacity:

@@ -18,8 +18,8 @@ STAYS = "stays: this engine commits each statement by itself"
 ON_COPY = "ran on a throw-away copy of the schema, without its data; this engine can't roll back"
 REHEARSED = "passed on a throw-away copy of the schema; not run in the database"
 COPY_REFUSED = "refused by a throw-away copy of the schema; the database was not touched"
-NOT_OURS = "the transaction that it ran in was ended by the script: nobody can tell whether it was committed"
-IN_DOUBT = "it was begun, and nobody can tell whether it took effect"
+NOT_OURS = "the transaction that it ran in was ended by the script: whether it was committed is unknown"
+IN_DOUBT = "it was begun, and whether it took effect is unknown"
 
 _NOTHING = "Nothing was changed."
 
@@ -51,10 +51,10 @@ class Ending:
                     entry.note = "committed with the others; the worker died before it had written down more of it"
             await self._journal.end(ApplicationStatus.COMPLETED, None, entries)
             return True
-        doubt = "the engine doesn't tell whether it was committed"
+        doubt = "the engine doesn't report whether it was committed"
         begun = (StatementStatus.PENDING, StatementStatus.RUNNING, StatementStatus.SUCCEEDED)
         _mark(entries, doubt, *begun, status=StatementStatus.UNKNOWN)
-        message = "The worker died, and the engine no longer tells whether the transaction was committed."
+        message = "The worker died, and the engine no longer reports whether the transaction was committed."
         await self._journal.end(ApplicationStatus.FAILED, message, entries)
         return True
 
@@ -81,7 +81,7 @@ class Ending:
         """The transaction is not the one that was begun, so neither its commit nor its end shows what took effect."""
         log.annotate(NOT_OURS, StatementStatus.SUCCEEDED, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
         _skip_rest(log.entries)
-        message = f"{log.shown_text(reason)}. Nobody can tell what of the script was committed: look at the database."
+        message = f"{log.shown_text(reason)}. What of the script was committed is unknown: look at the database."
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_dry_run(self, log: Log, rehearsal: Rehearsal) -> None:

@@ -25,7 +25,7 @@ _WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED
 
 
 async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart | None:
-    """Promises the workflow of the one whose turn it is, if there is one that waits. Call it in the transaction that
+    """Requests the workflow of the one whose turn it is, if there is one that waits. Call it in the transaction that
     locked the database's row; `relayed` where nobody starts it after the commit."""
     record = await records.find_next(database_id)
     if record is None or record.status is not ApplicationStatus.PENDING or record.database_status not in _WAITING:

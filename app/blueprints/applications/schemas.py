@@ -13,7 +13,7 @@ Values = dict[str, Any]
 
 
 class StatementStatus(StrEnum):
-    """`unknown`: it was begun, and nobody can tell whether it took effect."""
+    """`unknown`: it was begun, and whether it took effect is unknown."""
 
     PENDING = "pending"
     RUNNING = "running"

@@ -65,11 +65,11 @@ def _make(packages: Path, module: Module) -> bytes:
 def _bundle(packages: Path) -> tuple[bytes, list[str]]:
     """The module, and the packages that it is made of."""
     shutil.copy(_HERE / BUNDLED, packages.parent)
-    made, told = packages.parent / "made.js", packages.parent / "made.json"
+    made, meta = packages.parent / "made.js", packages.parent / "made.json"
     options = ["--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=none"]
-    command = [str(packages / ".bin" / "esbuild"), BUNDLED, *options, f"--outfile={made}", f"--metafile={told}"]
+    command = [str(packages / ".bin" / "esbuild"), BUNDLED, *options, f"--outfile={made}", f"--metafile={meta}"]
     subprocess.run(command, cwd=packages.parent, check=True)
-    inputs = json.loads(told.read_text())["inputs"]
+    inputs = json.loads(meta.read_text())["inputs"]
     found = {match[1] for name in inputs if (match := re.match(r"node_modules/((?:@[^/]+/)?[^/]+)/", name))}
     return made.read_bytes(), sorted(found)
 

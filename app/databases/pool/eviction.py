@@ -41,14 +41,14 @@ async def make_room(host_ids: Sequence[int], *, databases: int, connections: int
     return True
 
 
-async def room_on_host(host_id: int, connections: int, *, promised: int) -> int:
-    """How many connections the host could promise to one of its databases, `connections` at least where members of the
-    pool can give way to them. `promised` of them count as its own already. The host stays locked until the
+async def room_on_host(host_id: int, connections: int, *, allocated: int) -> int:
+    """How many connections the host could allocate to one of its databases, `connections` at least where members of the
+    pool can give way to them. `allocated` of them count as its own already. The host stays locked until the
     transaction's end."""
     await lock_host(host_id)
     load = (await loads_of([host_id]))[0]
-    room = load.connection_room - load.connections + promised
-    if connections > room and await make_room([host_id], databases=0, connections=connections - promised):
+    room = load.connection_room - load.connections + allocated
+    if connections > room and await make_room([host_id], databases=0, connections=connections - allocated):
         return connections
     return room
 

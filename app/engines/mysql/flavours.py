@@ -63,7 +63,8 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     """A query for the second in which the server started, by its own clock."""
     counters: tuple[tuple[tuple[str, ...], str], ...]
     """Fields of `Counters`, and a query for them, as rows `(tenant, counter…)`, by the accounts that `_BY_ACCOUNT`
-    names. What the server was not told to count is missing there, or 0 even for an administrator who is never idle."""
+    names. What the server is not configured to count is missing there, or 0 even for an administrator who is never
+    idle."""
     shortest_wait: int
     """The smallest possible `lock_wait_timeout`, in seconds."""
     cached_statistics: bool

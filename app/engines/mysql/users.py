@@ -100,7 +100,7 @@ async def _drop_unused(connection: MySQLConnection, name: str, users: dict[str, 
 
 
 async def _definers(connection: MySQLConnection, name: str) -> set[str] | None:
-    """The accounts that have defined something in the database; None if the server takes too long to tell."""
+    """The accounts that have defined something in the database; None if the server takes too long to list them."""
     limit = connection.flavour.time_limit
     await connection.run(f"SET SESSION {limit(_DEFINERS_SECONDS)}")
     try:

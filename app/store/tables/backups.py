@@ -27,7 +27,7 @@ class Backup(Table, tablename="backups", db=DB):
     needs to know; `database_id` is null for one that was found in the store after our own database was lost.
 
     `wrapped_key` opens its objects in the store. Until `admitted_at` it waits for its turn; afterwards its workflow is
-    promised. `attempts` counts the attempts, and `beat_at` is the last sign of life of the one under way, null while
+    requested. `attempts` counts the attempts, and `beat_at` is the last sign of life of the one under way, null while
     none is. `position` is the dump's moment in the server's log. `format` says how to load it. `error` is for its team
     alone, as `proof_differences` and `proof_error` are: both may name the tenant's objects. `removed_at` is when the
     store had nothing of it any more. `changed_at` is when its status changed last, `proof_changed_at` the proof's.

@@ -29,7 +29,7 @@ class HostConnections(Table, tablename="host_connections", db=DB):
 
 class ConnectionHold(Table, tablename="connection_holds", db=DB):
     """A database that gets at most so many connections while its host is short of them. The row is there before the
-    engine is told, and until the engine has the database's own limit again. The engine has had `at_most` since
+    engine is changed, and until the engine has the database's own limit again. The engine has had `at_most` since
     `applied_at`, as far as is known."""
 
     id = BigSerial(primary_key=True)

@@ -13,7 +13,7 @@ class EngineHost(Table, tablename="engine_hosts", db=DB):
 
     `host` and `port` are the public address, which tenants get. `admin_sealed` is the service's own access; `tls` and
     `tls_ca` are its requirements for the server's certificate. `connection_capacity` are the sessions that tenants may
-    have open on it together, each of which may be promised `connection_overcommit` times. `storage_gb` is
+    have open on it together, each of which may be allocated `connection_overcommit` times. `storage_gb` is
     what its databases may take together, null where nobody said. `extensions` are those that tenants may create, as of
     the last inspection. `sick_until` excludes a host that failed from placement for a while.
     A row with `removed_at` is a server that is no longer used: only destroyed databases refer to it, and its

@@ -17,7 +17,7 @@ class DatabaseOperation(Table, tablename="operations", db=DB):
     where none did, as for a database from the warm pool. `revision` is that of the limits, the access or the deletion
     which the change made. `undo` is what a cancellation puts back; null where nothing can. `user_id` and `key_id` are
     those of the request, and stay when the key is gone; null for operators and for the service itself. `overdue_at` is
-    when somebody was told that `deadline_at` had passed. `version` counts the changes of the row.
+    when it was reported that `deadline_at` had passed. `version` counts the changes of the row.
     """
 
     id = BigSerial(primary_key=True)

@@ -134,7 +134,7 @@ _GAUGES = (
     ),
     _Gauge(
         name="headwater_host_connections_limit",
-        help="Sessions that tenants may have open on an engine host together, however often each was promised.",
+        help="Sessions that tenants may have open on an engine host together, however often each is allocated.",
         sql="SELECT engine, region, host, connection_capacity AS value FROM hosts",
     ),
     _Gauge(

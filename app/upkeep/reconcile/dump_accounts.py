@@ -10,7 +10,7 @@ LEFT = "dump_account_left"
 
 
 async def check_dump_accounts(snapshot: HostSnapshot, adapter: EngineAdapter) -> list[Violation]:
-    """A finding for each. What the host doesn't tell now is left to the next run."""
+    """A finding for each. What the host doesn't report now is left to the next run."""
     try:
         left = await adapter.left_dumps(list(snapshot.recorded))
     except EngineError:

@@ -15,7 +15,7 @@ _MAX = 20
 
 
 async def check_held(snapshot: HostSnapshot, adapter: EngineAdapter) -> list[Violation]:
-    """A finding for each. What the host doesn't tell now is left to the next run."""
+    """A finding for each. What the host doesn't report now is left to the next run."""
     try:
         found = await find_unrecorded(adapter, snapshot.host)
     except EngineError:

@@ -66,7 +66,7 @@ async def list_hosts() -> list[HostRef]:
 
 
 async def reconcile_records(client: Client) -> ReconcileStep:
-    """Checks the rules for our own records and for Temporal's Schedules, tells teams of operations that are overdue,
+    """Checks the rules for our own records and for Temporal's Schedules, notifies teams of operations that are overdue,
     then restarts lost workflows and ends operations whose change is over."""
     await report_overdue()
     violations = [*await check_store_role(), *await check_records(PATIENCE), *await check_schedules(client)]

@@ -1,4 +1,4 @@
-"""What counters grew by between two looks at them, where that can be told."""
+"""What counters grew by between two looks at them, where that is known."""
 
 import msgspec
 

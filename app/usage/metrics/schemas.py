@@ -33,4 +33,4 @@ class DatabaseMetrics(Struct, kw_only=True):
     gaps: list[tuple[Moment, Moment]]
     """In the order of time."""
     uncounted: list[MetricName]
-    """What the database's server doesn't count by database, or was not told to count."""
+    """What the database's server doesn't count by database, or is not configured to count."""

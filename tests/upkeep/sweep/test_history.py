@@ -81,7 +81,7 @@ async def test_deliveries_go_with_their_attempts_when_they_have_been_over_for_lo
 
 async def test_events_go_after_their_deliveries_and_never_before_they_were_told() -> None:
     team = await _team()
-    pending, young, untold = (
+    pending, young, unlisted = (
         await _event(team, OLD),
         await _event(team, YOUNG),
         await _event(team, OLD, dispatched=False),
@@ -91,7 +91,7 @@ async def test_events_go_after_their_deliveries_and_never_before_they_were_told(
     await _delivery(team, told, OLD)
     await _event(team, OLD)
     await _sweep_all()
-    assert await _ids("events") == {pending, young, untold}
+    assert await _ids("events") == {pending, young, unlisted}
 
 
 async def test_old_events_go_without_a_look_at_all_deliveries() -> None:

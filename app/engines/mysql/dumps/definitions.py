@@ -1,9 +1,9 @@
-"""What a database has beside its tables: views, triggers and routines, told by fingerprints.
+"""What a database has beside its tables: views, triggers and routines, compared by fingerprints.
 
 The server adds up what it stores, so that however much a tenant has defined takes no memory here. Of views the columns
-are told and how they are checked, not the query: a server writes that anew when it reads a dump, a later one perhaps
-otherwise. Who defined something is no part of it: in a restored copy that is the tenant. Nobody has the right to make
-events.
+are compared and how they are checked, not the query: a server writes that anew when it reads a dump, a later one
+perhaps otherwise. Who defined something is no part of it: in a restored copy that is the tenant. Nobody has the right
+to make events.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from app.engines.dumping import Content, ContentKind
 from app.engines.mysql.connections import MySQLConnection
 
 _VIEWS, _TRIGGERS, _ROUTINES = "views", "triggers", "routines"
-# What they are, where information_schema lists them, by which schema, and what is told of each.
+# What they are, where information_schema lists them, by which schema, and what is compared of each.
 _PARTS = (
     (_VIEWS, "views", "table_schema", ("table_name", "security_type", "check_option")),
     (
@@ -78,9 +78,9 @@ def _statement(parts: Iterable[_Part], database: str) -> str:
     return " UNION ALL ".join(_one(*part, database) for part in parts)
 
 
-def _one(kind: str, listed: str, schema: str, told: tuple[str, ...], database: str) -> str:
+def _one(kind: str, listed: str, schema: str, compared: tuple[str, ...], database: str) -> str:
     """A query for how many there are, and two sums."""
-    values = ", ".join(f"COALESCE({_value(name, database)}, '')" for name in told)
+    values = ", ".join(f"COALESCE({_value(name, database)}, '')" for name in compared)
     digest = f"SHA2(CONCAT_WS('/', {values}), 256)"
     sums = ", ".join(
         f"COALESCE(BIT_XOR(CAST(CONV(SUBSTRING({digest}, {at}, 16), 16, 10) AS UNSIGNED)), 0)" for at in (1, 17)
@@ -93,9 +93,9 @@ def _value(name: str, database: str) -> str:
     return f"REPLACE({name[1:-1]}, '{database}', '')" if name.startswith("{") else name
 
 
-def _content(kind: str, told: list[tuple[object, ...]]) -> Content:
-    written = "\n".join(str(value) for row in told for value in row)
-    count = int(str(told[0][0]))
+def _content(kind: str, compared: list[tuple[object, ...]]) -> Content:
+    written = "\n".join(str(value) for row in compared for value in row)
+    count = int(str(compared[0][0]))
     return Content(
         name=kind,
         kind=ContentKind.DEFINITIONS,

@@ -75,7 +75,7 @@ export function AddHost({ onDone }) {
         <${Field} label="Public port" ...${field("public_port")} type="number" min="1" max="65535" />
         <${Field} label="Most databases" ...${field("capacity")} type="number" min="1" hint="1000 unless given." />
         <${Field} label="Most connections" ...${field("connection_capacity")} type="number" min="1" hint="Sessions open together; what the server admits unless given." />
-        <${Field} label="Promised each" ...${field("connection_overcommit")} type="number" min="1" max="1000" hint="How many times; 10 unless given." />
+        <${Field} label="Allocated each" ...${field("connection_overcommit")} type="number" min="1" max="1000" hint="How many times; 10 unless given." />
       </div>
     </details>
   <//>`;
