@@ -91,6 +91,7 @@ class KeyView(Struct, kw_only=True):
     ended_teams: list[int]
     """Teams in which the key does nothing any more: its user has left them since, or an admin has ended it there."""
     databases: list[UUID] | None
+    """An admin sees those that are the team's, of a key of somebody else that is for other teams too."""
     status: Literal["active", "expired", "revoked"]
     controls: ControlsView
     expires_at: Moment | None

@@ -106,7 +106,11 @@ async def revoke(principal: Principal, key_id: int, *, minted: bool) -> tuple[Ke
 
 async def get(principal: Principal, key_id: int) -> KeyRecord:
     """Raises `NotFound`."""
-    return await _administered(principal, key_id) or await _managed(principal, key_id)
+    theirs = await _administered(principal, key_id)
+    if theirs is None:
+        return await _managed(principal, key_id)
+    [shown] = await _shown_to(principal, await _administered_teams(principal), [theirs])
+    return shown
 
 
 async def list_page(principal: Principal, *, starting_after: int | None, limit: int) -> tuple[list[KeyRecord], bool]:
@@ -131,7 +135,23 @@ async def list_team_page(
     if starting_after is not None and await key_records.find_of_teams([team_id], starting_after) is None:
         raise InvalidField("starting_after", "This is not the id of an API key that is for this team.")
     page = await key_records.list_of_team(team_id, after=starting_after, limit=limit + 1)
-    return page[:limit], len(page) > limit
+    return await _shown_to(principal, [team_id], page[:limit]), len(page) > limit
+
+
+async def _shown_to(principal: Principal, teams: list[int], records: list[KeyRecord]) -> list[KeyRecord]:
+    """As an admin of these teams sees keys: of other people's that are for more teams, nothing of those."""
+    wide = [one for one in records if one.team_id is None and one.user_id != principal.user_id]
+    named = {uuid for one in wide for uuid in one.databases or ()}
+    owned = await databases.which_are_owned(sorted(named), teams) if named else set()
+    narrowed = {
+        one.id: msgspec.structs.replace(
+            one,
+            databases=None if one.databases is None else [uuid for uuid in one.databases if uuid in owned],
+            ended_teams=[team for team in one.ended_teams if team in teams],
+        )
+        for one in wide
+    }
+    return [narrowed.get(one.id, one) for one in records]
 
 
 async def _administered(principal: Principal, key_id: int) -> KeyRecord | None:
@@ -156,7 +176,8 @@ async def _end(principal: Principal, record: KeyRecord, *, minted: bool) -> tupl
     descendants = await key_records.minted_by(record.id) if minted else []
     ended = [key for key in descendants if await _end_one(teams, key)]
     await _end_one(teams, record.id)
-    return require_found(await key_records.find(record.id), WHAT), ended
+    [shown] = await _shown_to(principal, teams, [require_found(await key_records.find(record.id), WHAT)])
+    return shown, ended
 
 
 async def _end_one(teams: list[int], key_id: int) -> bool:

@@ -388,6 +388,26 @@ async def test_admins_see_and_end_keys_that_are_for_the_team(shared: LoneApi) ->
     error_of(await owner.delete(f"/api_keys/{elsewhere.key_id}"), 404, "not_found")
 
 
+async def test_admins_see_nothing_of_a_keys_other_teams(shared: LoneApi) -> None:
+    owner, guest, third = await shared.caller(), await shared.caller(), await shared.caller()
+    team = owner.team_id
+    await joined(owner, team, guest)
+    await joined(third, third.team_id, guest)
+    at_home = data_of(await guest.create("home", team_id=guest.team_id), 202)["uuid"]
+    of_team = data_of(await guest.create("shared", team_id=team), 202)["uuid"]
+    wide, elsewhere = await minted(guest, databases=[at_home, of_team]), await minted(guest, databases=[at_home])
+    data_of(await third.delete(f"/teams/{third.team_id}/members/{guest.user_id}"))
+    listed = {one["id"]: one for one in data_of(await owner.get("/api_keys", params={"team_id": team}))}
+    assert listed[wide.key_id]["databases"] == [of_team]
+    assert listed[elsewhere.key_id]["databases"] == []
+    assert listed[wide.key_id]["ended_teams"] == [], "what happened in other teams is theirs"
+    assert data_of(await owner.get(f"/api_keys/{wide.key_id}")) == listed[wide.key_id]
+    mine = data_of(await guest.get(f"/api_keys/{wide.key_id}"))
+    assert (mine["databases"], mine["ended_teams"]) == ([at_home, of_team], [third.team_id])
+    ended = data_of(await owner.delete(f"/api_keys/{wide.key_id}"))
+    assert ended["ended_teams"] == [team]
+
+
 async def test_keys_for_less_make_and_join_no_teams(shared: LoneApi) -> None:
     owner, guest = await shared.caller(), await shared.caller()
     token = await invited(owner, owner.team_id)
