@@ -26,6 +26,11 @@ _OPTIONS = (
 WIDE, NARROW = ViewportSize(width=1440, height=900), ViewportSize(width=360, height=780)
 _SECONDS = 60
 """A wait's limit, far beyond what it takes."""
+_KEPT = """
+() => [...Object.keys(localStorage), ...Object.keys(sessionStorage), ...Object.keys(history.state ?? {})]
+"""
+_MAY_KEEP = {"headwater.theme", "again"}
+"""The latter says of an address that its page was loaded twice."""
 
 
 @asynccontextmanager
@@ -66,13 +71,16 @@ class Console:
     @asynccontextmanager
     async def visitor(self, **options: Any) -> AsyncIterator["Visit"]:
         """Somebody with a browser of their own who isn't signed in. `options` are a context's. At the end nothing may
-        have been written to the browser's console, failed, or gone to another host."""
+        have been written to the browser's console, failed, or gone to another host, nor be kept but the theme."""
         context = await self.new_context(base_url=self.origin, **options)
         context.set_default_timeout(1000 * _SECONDS)
         watch = Watch(context, self.origin)
         try:
-            yield Visit(self, context, await context.new_page(), watch)
+            page = await context.new_page()
+            yield Visit(self, context, page, watch)
             watch.check()
+            if page.url.startswith(f"{self.origin}/console"):
+                assert set(await page.evaluate(_KEPT)) <= _MAY_KEEP
         finally:
             await context.close()
 

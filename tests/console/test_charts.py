@@ -45,3 +45,6 @@ async def test_gaps_are_no_lines(console: Console, visit: Visit) -> None:
     await check_accessible(page)
     await choose(page.get_by_label("Time", exact=True), "604800")
     await page.wait_for_url("**span=604800")
+    await press(page.get_by_role("link", name="Overview"))
+    await page.get_by_text("976.6 KB of 512 MB").wait_for()
+    await page.get_by_text("7 of 10", exact=True).wait_for()

@@ -9,10 +9,12 @@ from playwright.async_api import expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
-from tests.console.keyboard import press, set_moment, write
+from tests.console.keyboard import choose, press, set_moment, write
+from tests.support.answers import body_of, data_of
 
 
 async def test_the_first_database_and_the_filters_of_the_list(visit: Visit) -> None:
+    assert visit.caller is not None
     page = await visit.open("/")
     await page.get_by_text("No databases yet").wait_for()
     await check_accessible(page)
@@ -38,8 +40,14 @@ async def test_the_first_database_and_the_filters_of_the_list(visit: Visit) -> N
     await check_accessible(page)
     await press(page.get_by_role("button", name="Clear"))
     await expect(row).to_be_visible()
+    await choose(page.get_by_label("Engine"), "mysql")
+    await page.get_by_text("No database fits").wait_for()
+    await choose(page.get_by_label("Engine"), "postgres")
+    (database,) = data_of(await visit.caller.get("/databases"))
+    body_of(await visit.caller.post(f"/databases/{database['uuid']}/pauses", None))
+    await choose(page.get_by_label("Status"), "paused")
     await page.set_viewport_size(NARROW)
-    await expect(row).to_contain_text("active")
+    await expect(row).to_contain_text(re.compile("paused.*by the team", re.DOTALL))
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

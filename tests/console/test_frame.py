@@ -1,5 +1,6 @@
 """What holds on every page: losses, the keyboard, names that are markup, long lists."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -163,6 +164,30 @@ async def test_of_a_long_list_only_what_is_in_sight_is_in_the_page(visit: Visit)
         await check_accessible(page)
         await page.keyboard.press("Home")
         await expect(page.get_by_role("link", name=f"db-{MANY:04}")).to_be_focused()
+
+
+async def test_a_dialog_waits_for_what_was_begun_in_it(visit: Visit) -> None:
+    """Escape, again and again: what the answer gives, such as a password, is shown nowhere else."""
+    page = await visit.open("/teams")
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            asked.set()
+            await answer.wait()
+        await route.continue_()
+
+    await page.route("**/api/v1/teams", hold)
+    await press(page.get_by_role("button", name="New team"))
+    await write(page.get_by_role("dialog").get_by_label("Name"), "Patient")
+    await page.keyboard.press("Enter")
+    await asked.wait()
+    for _ in range(3):
+        await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    answer.set()
+    await page.get_by_role("heading", name="Patient", level=1).wait_for()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 async def test_a_session_that_ends_shows_the_sign_in(console: Console) -> None:

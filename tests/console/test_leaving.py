@@ -38,6 +38,7 @@ async def test_the_back_button_shows_nothing_of_who_has_gone(service: RunningSer
         assert kept == "true"
         assert database["db_password"] not in seen
         assert database["name"] not in seen
+        await page.evaluate("() => sessionStorage.clear()")
 
 
 async def test_who_is_removed_from_a_team_sees_no_more_of_it(visit: Visit) -> None:

@@ -31,6 +31,8 @@ async def test_what_concerns_all_teams(console: Console) -> None:
     async with console.person(await console.service.caller(scopes=OPERATOR_TOO)) as visit:
         page = await visit.open("/operator/hosts")
         await page.get_by_role("cell", name=re.compile("postgres")).first.wait_for()
+        host = page.get_by_role("row").filter(has_text="postgres").first
+        await expect(host).to_contain_text(re.compile(r"us-east-1.*\d of [\d,]+.*\d of [\d,]+.*\d %", re.DOTALL))
         await check_accessible(page)
         await a_host_comes_and_goes(visit)
         await press(page.get_by_role("link", name="Pools"))

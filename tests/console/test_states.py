@@ -1,13 +1,17 @@
 """What holds of every page while it reads, when nothing can be read, and when there is nothing yet; and what the
 system's own colours and a wish for less motion change. Dialogs and what is full: `test_every_page.py`."""
 
+import re
+
 import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
+from tests.console.keyboard import press
 from tests.console.reachable import check_targets
 from tests.console.routes import routes
+from tests.console.steps import made
 from tests.console.test_every_page import FOLLOW
 from tests.console.world import World
 
@@ -83,6 +87,61 @@ async def test_every_page_of_who_has_nothing(visit: Visit) -> None:
         if route in EMPTY:
             await expect(page.locator("main .empty").first).to_contain_text(EMPTY[route])
         await check_accessible(page)
+
+
+async def test_a_part_that_cannot_be_read(visit: Visit) -> None:
+    """It says so beside what is there, and is read again when somebody asks."""
+    visit.watch.expect(500)
+    database = await made(visit)
+    page = visit.page
+    await page.route("**/api/v1/**/metrics?*", broken)
+    await page.route("**/openapi.json", broken)
+    await visit.open(f"/databases/{database['uuid']}")
+    note = page.locator(".error-note")
+    await note.get_by_text("req_broken").wait_for()
+    await check_accessible(page)
+    await page.unroute("**/api/v1/**/metrics?*")
+    await press(note.get_by_role("button", name="Try again"))
+    await page.get_by_text(re.compile("^(Not measured yet|Measured)")).wait_for()
+    await expect(note).to_have_count(0)
+    await visit.open("/webhooks/new")
+    await note.get_by_text("status_500").wait_for()
+    await expect(page.get_by_label("All of them")).to_be_disabled()
+    await check_accessible(page)
+    await page.unroute("**/openapi.json")
+    await press(note.get_by_role("button", name="Try again"))
+    await press(page.get_by_label("All of them"), "Space")
+    await expect(page.get_by_label("database.deleted")).to_be_visible()
+
+
+async def test_more_than_a_page_shows_is_no_total(visit: Visit) -> None:
+    line = {"id": "1", "plan": "free", "runtime_seconds": 60, "storage_byte_seconds": "0", "backup_byte_seconds": "0"}
+    more = {"data": [line | {"ends_at": None, "open": False}], "has_more": True, "as_of": "2026-11-23T00:00:00Z"}
+    await visit.page.route("**/api/v1/usage?*", lambda route: route.fulfill(json=more))
+    page = await visit.open("/usage")
+    await page.get_by_text("In the first 1 lines (the download has all): 1 min active").wait_for()
+
+
+async def test_an_address_that_somebody_made_up(visit: Visit) -> None:
+    visit.watch.expect(422)
+    for address in ("/audit?from=yesterday&to=13", "/usage?month=2026-99&by=nothing", "/operations?type=x"):
+        page = await visit.open(address)
+        await expect(page.locator("main [aria-busy=true]")).to_have_count(0)
+        await expect(page.get_by_role("heading", name="could not be shown")).to_have_count(0)
+
+
+async def test_a_page_that_cannot_be_drawn(visit: Visit) -> None:
+    """It is said in its place, and the ways to others stay."""
+    nothing = {"data": [{"uuid": "x"}], "has_more": False}
+    await visit.page.route("**/api/v1/operations?*", lambda route: route.fulfill(json=nothing))
+    page = await visit.open("/operations")
+    await page.get_by_role("heading", name="This page could not be shown").wait_for()
+    await check_accessible(page)
+    await press(page.get_by_role("link", name="All databases"))
+    await expect(page.get_by_role("heading", name="Databases", level=1)).to_be_focused()
+    assert visit.watch.faults
+    assert all(fault.startswith("error: ") for fault in visit.watch.faults), "the browser's console has it too"
+    visit.watch.faults.clear()
 
 
 MARK = "(one) => getComputedStyle(one, '::before').backgroundColor"

@@ -1,5 +1,5 @@
 // What an address shows: its route, and the route's page.
-import { html, useEffect, useState } from "./html.js";
+import { html, useEffect, useErrorBoundary, useState } from "./html.js";
 import { routes } from "./pages/index.js";
 import { place, query, to, useArrival, useTitle } from "./router.js";
 
@@ -73,7 +73,13 @@ export function CurrentPage() {
   if (failed) return html`<${NotLoaded} />`;
   const Page = loaded.get(route);
   if (!Page) return html`<${Loading} title=${route.title} />`;
-  return html`<${Page} key=${place.value.path} params=${found.params} query=${query()} />`;
+  return html`<${Whole} key=${place.value.path}><${Page} params=${found.params} query=${query()} /><//>`;
+}
+
+/** A page, or what is said in its place when it can't be drawn: the frame around it stays. @param {{ children?: any }} props */
+function Whole({ children }) {
+  const [fault] = useErrorBoundary((error) => reportError(error));
+  return fault ? html`<${NotDrawn} />` : children;
 }
 
 /** A page before there is more of it than its title. @param {{ title: string }} props */
@@ -97,6 +103,18 @@ function NotFound() {
   return html`
     <h1 tabindex="-1" ref=${useArrival()}>There is no such page</h1>
     <p><a href=${to("/")}>All databases</a></p>
+  `;
+}
+
+function NotDrawn() {
+  useTitle("Not shown");
+  return html`
+    <h1 tabindex="-1" ref=${useArrival()}>This page could not be shown</h1>
+    <p>Something in it was not expected; the browser's console says what.</p>
+    <div class="buttons">
+      <button type="button" onClick=${() => location.reload()}>Load again</button>
+      <a class="button" href=${to("/")}>All databases</a>
+    </div>
   `;
 }
 

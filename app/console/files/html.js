@@ -7,5 +7,5 @@ import htm from "./vendor/htm.js";
 export const html = htm.bind(h);
 export { Fragment };
 export { render } from "./vendor/preact.js";
-export { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "./vendor/hooks.js";
+export { useCallback, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef, useState } from "./vendor/hooks.js";
 export { batch, computed, effect, signal, useComputed, useSignal } from "./vendor/signals.js";

@@ -21,8 +21,14 @@ export function Dialog({ title, onClose, busy = false, children }) {
     event.preventDefault();
     if (!busy) onClose();
   };
+  // A browser closes it by a second Escape whatever `cancel` says: what was begun in it still has something to show.
+  const closed = () => {
+    if (!dialog.current?.isConnected) return;
+    if (busy) dialog.current.showModal();
+    else onClose();
+  };
   return html`
-    <dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel}>
+    <dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel} onClose=${closed}>
       <h2 id=${id}>${title}</h2>
       ${children}
     </dialog>

@@ -15,7 +15,7 @@ export function Steps({ operation }) {
     <div class="steps" aria-busy=${!operation.finished_at}>
       <p>
         <${Status} value=${operation.status} />${" "}
-        ${operation.started_at && html`<span class="quiet">${took(operation)}</span>`}
+        <span class="quiet">${operation.started_at ? took(operation) : !operation.finished_at && `for ${took({ ...operation, started_at: operation.created_at })}`}</span>
       </p>
       ${reason &&
       html`<p class="reason">

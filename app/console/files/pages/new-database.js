@@ -12,6 +12,7 @@ import { navigate, setQuery, to } from "../router.js";
 import { may, rolesFrom, session } from "../session.js";
 import { Application } from "./blueprints/application.js";
 import { BlueprintField, chosenBlueprint, shownBlueprint } from "./blueprints/choice.js";
+import { readDatabase } from "./database/shell.js";
 
 const CRUMBS = [{ path: "/databases", label: "Databases" }];
 const PLANS = ["free", "launch", "grow", "pro"];
@@ -81,7 +82,7 @@ function Form() {
           label="Name"
           ...${field("name")}
           error=${errors.name}
-          hint="Small letters, digits and hyphens."
+          hint="Lowercase letters, digits and hyphens."
           required
           maxlength="63"
           pattern=${NAME}
@@ -196,8 +197,8 @@ function body({ labels, storage_hard_limit_gb, connection_hard_limit, expires_at
 /** @param {{ operation: string, database: string, application?: string }} props */
 function Making({ operation: uuid, database, application }) {
   const operation = useOperation(uuid);
-  const { data, error } = resource((signal) => api.get("/databases/{uuid}", { params: { uuid: database }, signal }), [database]);
-  const name = data?.data.name ?? "New database";
+  const { data, error } = resource((signal) => readDatabase(database, signal), [database]);
+  const name = data?.name ?? "New database";
   const call = { method: "GET", path: "/operations/{uuid}/events", params: { uuid } };
   const made = operation?.status === "succeeded";
   const [applied, setApplied] = useState(!application);

@@ -185,6 +185,8 @@ const FIELDS = /** @type {const} */ ([
   ["test_every_days", "Test every days", 365],
 ]);
 
+const kept = (/** @type {number} */ count) => (count === 1 ? "the last one" : `the last ${count}`);
+
 /** @param {{ database: Database, policy: Policy, onDone: () => void }} props */
 function PolicyPanel({ database, policy, onDone }) {
   const [fields, setFields] = useState(/** @type {Record<string, any>} */ ({}));
@@ -198,7 +200,7 @@ function PolicyPanel({ database, policy, onDone }) {
     <h2 id="policy">Scheduled backups</h2>
     <p>
       ${policy.enabled
-        ? `Every ${policy.every_hours} hours, kept for ${policy.keep_days} days and at least the last ${policy.keep_last}. One is proven by a restore every ${policy.test_every_days} days.`
+        ? `Every ${counted(policy.every_hours, "hour")}, kept for ${counted(policy.keep_days, "day")}, and ${kept(policy.keep_last)} in any case. One is proven by a restore every ${counted(policy.test_every_days, "day")}.`
         : "None are taken by themselves."}
     </p>
     ${policy.enabled &&

@@ -2,6 +2,7 @@ import { api } from "../../api.js";
 import { Action } from "../../components/action.js";
 import { Amount } from "../../components/amount.js";
 import { Copy } from "../../components/copy.js";
+import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { Labels } from "../../components/labels.js";
 import { Time } from "../../components/time.js";
@@ -47,7 +48,7 @@ function Facts({ database }) {
       <dd>${labelled ? html`<${Labels} labels=${database.labels} />` : html`<span class="quiet">none</span>`}</dd>
       <dt>Protected</dt><dd>${database.deletion_protection ? "yes: it can't be deleted" : "no"}</dd>
       <dt>Expires</dt><dd><${Time} value=${database.expires_at} /></dd>
-      <dt>Made</dt><dd><${Time} value=${database.created_at} /></dd>
+      <dt>Created</dt><dd><${Time} value=${database.created_at} /></dd>
       <dt>Changed</dt><dd><${Time} value=${database.updated_at} relative /></dd>
     </dl>
   </section>`;
@@ -55,7 +56,7 @@ function Facts({ database }) {
 
 /** @param {Props} props */
 function Limits({ database, reload }) {
-  const { data } = resource(
+  const { data, error, reload: again } = resource(
     (signal) =>
       api.get("/databases/{uuid}/metrics", {
         params: { uuid: database.uuid },
@@ -83,7 +84,8 @@ function Limits({ database, reload }) {
       <dt>Own limits</dt>
       <dd>${Object.values(quotas).some((one) => one !== null) ? "some are this database's own" : "none: all are the plan's"}</dd>
     </dl>
-    <p class="quiet">${usedWhen(data?.data)} <a href=${to(`/databases/${database.uuid}/charts`)}>Charts</a></p>
+    <${ErrorNote} error=${error} retry=${again} />
+    <p class="quiet">${data || !error ? usedWhen(data?.data) : ""} <a href=${to(`/databases/${database.uuid}/charts`)}>Charts</a></p>
     <${LimitsAction} database=${database} reload=${reload} />
   </section>`;
 }

@@ -20,7 +20,8 @@ import { may, rolesFrom, session } from "../../session.js";
 /** @typedef {import("../../api.js").Schemas["AuditEventView"]} AuditEvent */
 
 const MOST = 50_000;
-const moment = (/** @type {string | undefined} */ text) => (text ? new Date(text).toISOString() : undefined);
+/** What isn't a time in an address is none. @param {string | undefined} text */
+const moment = (text) => (Number.isNaN(Date.parse(text ?? "")) ? undefined : new Date(text ?? "").toISOString());
 
 export default function Audit() {
   const asked = query();

@@ -20,22 +20,25 @@ const local = (/** @type {string | null | undefined} */ moment) => {
 };
 const same = (/** @type {any} */ one, /** @type {any} */ other) => JSON.stringify(one) === JSON.stringify(other);
 
+/** What the form begins with. @param {Key} [key] */
+const fieldsOf = (key) => ({
+  name: key?.name ?? "",
+  permissions: key?.permissions ?? ["databases:read"],
+  team: String(key?.team_id ?? ""),
+  databases: (key?.databases ?? []).join("\n"),
+  networks: (key?.controls.allowed_ip_list ?? []).join("\n"),
+  rate: String(key?.controls.requests_per_minute ?? 120),
+  quota: String(key?.controls.monthly_quota ?? ""),
+  inactive: String(key?.controls.inactive_ttl_days ?? ""),
+  expires: local(key?.expires_at),
+});
+
 /**
  * A hook: what a form for a key has, and the body of a request. Of a key that there is, only what was changed.
  * @param {Key} [key]
  */
 export function useKeyForm(key) {
-  const [fields, setFields] = useState({
-    name: key?.name ?? "",
-    permissions: key?.permissions ?? ["databases:read"],
-    team: String(key?.team_id ?? ""),
-    databases: (key?.databases ?? []).join("\n"),
-    networks: (key?.controls.allowed_ip_list ?? []).join("\n"),
-    rate: String(key?.controls.requests_per_minute ?? 120),
-    quota: String(key?.controls.monthly_quota ?? ""),
-    inactive: String(key?.controls.inactive_ttl_days ?? ""),
-    expires: local(key?.expires_at),
-  });
+  const [fields, setFields] = useState(() => fieldsOf(key));
   const databases = words(fields.databases);
   const controls = {
     requests_per_minute: whole(fields.rate) ?? 120,
@@ -63,7 +66,8 @@ export function useKeyForm(key) {
     for (const name of ["team_id", "databases", "expires_at"]) if (body[name] === null) delete body[name];
   }
   const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setFields({ ...fields, [name]: value });
-  return { fields, set, body, ready: fields.name.trim() !== "" && fields.permissions.length > 0 };
+  const begin = () => setFields(fieldsOf(key));
+  return { fields, set, begin, body, ready: fields.name.trim() !== "" && fields.permissions.length > 0 };
 }
 
 /** @param {{ form: ReturnType<typeof useKeyForm>, errors?: Record<string, string> }} props */

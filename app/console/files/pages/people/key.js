@@ -76,7 +76,7 @@ function Actions({ item, onRenewed, reload }) {
   return html`
     <div class="buttons">
       ${mine &&
-      html`<${Action} label="Change" title="Change the key" confirm="Save" call=${{ ...at, method: "PATCH", body: form.body }} ready=${form.ready} onDone=${reload}>
+      html`<${Action} label="Change" title="Change the key" confirm="Save" call=${{ ...at, method: "PATCH", body: form.body }} ready=${form.ready} onOpen=${form.begin} onDone=${reload}>
           <${KeyFields} form=${form} />
         <//>
         <${Action}

@@ -43,7 +43,7 @@ export default function TeamPage({ params }) {
       ${admin &&
       html`<h2 class="section">Invitations</h2>
         ${link && html`<${Once} title="The link of the invitation" label="the link" text=${link} onSaved=${() => setLink("")}>
-          <p>Whoever follows it first, joins the team. It works once.</p>
+          <p>Whoever follows it first joins the team. It works once.</p>
         <//>`}
         <${Invitations} id=${id} onLink=${setLink} />`}
       ${may("owner", id) && html`<${Owning} team=${team} reload=${reload} />`}`}
@@ -70,7 +70,7 @@ function Members({ id }) {
     <h2 class="section">Members</h2>
     <${Listing} list=${list} label="Members" columns=${columns} empty=${{ title: "Nobody" }} />
     ${may("admin", id) &&
-    html`<${Action} label="Add a member" confirm="Add" call=${{ method: "POST", path: "/teams/{id}/members", params: { id }, body: { email, role } }} ready=${email !== ""} onDone=${list.reload}>
+    html`<${Action} label="Add a member" confirm="Add" call=${{ method: "POST", path: "/teams/{id}/members", params: { id }, body: { email, role } }} ready=${email !== ""} onOpen=${() => setEmail("")} onDone=${list.reload}>
       <p>Somebody who is in another team with you. Invite everybody else.</p>
       <${Field} label="Email" type="email" value=${email} onValue=${setEmail} autocomplete="off" />
       <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
@@ -96,7 +96,7 @@ function MemberActions({ member, again }) {
   };
   return html`
     ${manages &&
-    html`<${Action} small label="Role" title=${`The role of ${name}`} confirm="Save" call=${{ ...at, method: "PATCH", body: { role } }} onDone=${changed}>
+    html`<${Action} small label="Role" title=${`The role of ${name}`} confirm="Save" call=${{ ...at, method: "PATCH", body: { role } }} onOpen=${() => setRole(member.role)} onDone=${changed}>
       <${Field} label="Role" value=${role} onValue=${setRole} options=${given(id)} />
     <//>${" "}`}
     ${(manages || me) &&
@@ -157,7 +157,7 @@ function Owning({ team, reload }) {
   return html`
     <h2 class="section">The team</h2>
     <div class="buttons">
-      <${Action} label="Rename" confirm="Save" call=${{ ...at, method: "PATCH", body: { name } }} ready=${name.trim() !== ""} onDone=${renamed}>
+      <${Action} label="Rename" confirm="Save" call=${{ ...at, method: "PATCH", body: { name } }} ready=${name.trim() !== ""} onOpen=${() => setName(team.name)} onDone=${renamed}>
         <${Field} label="Name" value=${name} onValue=${setName} maxlength="255" />
       <//>
       <${Action} label="Delete" title="Delete the team" danger typed=${team.name} call=${{ ...at, method: "DELETE" }} onDone=${deleted}>

@@ -25,7 +25,7 @@ export default function Teams() {
     await readSession();
     navigate(`/teams/${answer.data.id}`);
   };
-  const make = html`<${Action} primary label="New team" confirm="Make the team" call=${{ method: "POST", path: "/teams", body: { name } }} ready=${name.trim() !== ""} onDone=${made}>
+  const make = html`<${Action} primary label="New team" confirm="Make the team" call=${{ method: "POST", path: "/teams", body: { name } }} ready=${name.trim() !== ""} onOpen=${() => setName("")} onDone=${made}>
     <p>You own it, and invite others.</p>
     <${Field} label="Name" value=${name} onValue=${setName} maxlength="255" autocomplete="off" />
   <//>`;

@@ -41,7 +41,9 @@ function months() {
 }
 
 export default function Usage() {
-  const { month = months()[0], by = "database" } = query();
+  const asks = query();
+  const month = months().find((one) => one === asks.month) ?? months()[0];
+  const by = GROUPS.find((one) => one === asks.by) ?? GROUPS[0];
   const [year, at] = month.split("-").map(Number);
   const asked = {
     from: `${month}-01`,
@@ -62,7 +64,7 @@ export default function Usage() {
     ${!data && !error && html`<p aria-busy="true"><span class="spinner"></span> Reading the ledger…</p>`}
     ${data && lines.length === 0 && html`<${Empty} title="Nothing was used"><p>Databases of that month show here from their first hour on.</p><//>`}
     ${lines.length > 0 &&
-    html`<p>In all: ${seconds(total("runtime_seconds"))} active, ${stored(total("storage_byte_seconds"))} stored. Counted until <${Time} value=${data?.as_of} />.</p>
+    html`<p>${data?.has_more ? `In the first ${number(lines.length)} lines (the download has all)` : "In all"}: ${seconds(total("runtime_seconds"))} active, ${stored(total("storage_byte_seconds"))} stored. Counted until <${Time} value=${data?.as_of} />.</p>
       <${Table} label="Usage" rows=${lines} id=${(/** @type {Line} */ line) => line.id} columns=${columns} />`}
     <${Download} asked=${asked} />
   <//>`;

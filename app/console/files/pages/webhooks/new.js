@@ -3,10 +3,9 @@ import { Field } from "../../components/field.js";
 import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
 import { to } from "../../router.js";
 import { may, session } from "../../session.js";
-import { Events, SigningSecret, eventNames } from "./shared.js";
+import { Events, SigningSecret } from "./shared.js";
 import { Snippets } from "./snippets.js";
 
 const CRUMBS = [{ path: "/webhooks", label: "Webhooks" }];
@@ -17,7 +16,6 @@ export default function NewEndpoint() {
   const [team, setTeam] = useState(String(teams[0]?.id ?? ""));
   const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
   const [made, setMade] = useState(/** @type {any} */ (null));
-  const events = resource(() => eventNames());
   const call = { method: "POST", path: "/webhook_endpoints", body: { url, events: chosen, team_id: Number(team) } };
   if (teams.length === 0) {
     return html`<${Page} title="New endpoint" crumbs=${CRUMBS}><${OnlyFor} what="make endpoints" /><//>`;
@@ -44,7 +42,7 @@ export default function NewEndpoint() {
         />
         ${teams.length > 1 &&
         html`<${Field} label="Team" value=${team} onValue=${setTeam} options=${teams.map((one) => ({ value: String(one.id), label: one.name }))} error=${errors.team_id} />`}
-        <${Events} events=${events.data ?? []} chosen=${chosen} onChosen=${setChosen} error=${errors.events} />
+        <${Events} chosen=${chosen} onChosen=${setChosen} error=${errors.events} />
       `}
     <//>
   <//>`;

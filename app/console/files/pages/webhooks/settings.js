@@ -2,11 +2,10 @@ import { Action, ActionForm } from "../../components/action.js";
 import { Field } from "../../components/field.js";
 import { announce } from "../../announce.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
 import { navigate } from "../../router.js";
 import { may, rolesFrom } from "../../session.js";
 import { EndpointPage } from "./frame.js";
-import { Events, SigningSecret, eventNames } from "./shared.js";
+import { Events, SigningSecret } from "./shared.js";
 
 /** @param {import("../../router.js").PageProps} props */
 export default function Settings({ params: { id } }) {
@@ -20,7 +19,6 @@ function Form({ endpoint, reload }) {
   const [url, setUrl] = useState(endpoint.url);
   const [chosen, setChosen] = useState(/** @type {string[]} */ (endpoint.events));
   const [saved, setSaved] = useState(false);
-  const events = resource(() => eventNames());
   const params = { id: endpoint.id };
   if (endpoint.status !== "active") return html`<p>This endpoint was deleted: nothing is sent to it any more.</p>`;
   if (!may("member", endpoint.team_id)) return html`<p>Only ${rolesFrom("member")} of its team change an endpoint.</p>`;
@@ -37,7 +35,7 @@ function Form({ endpoint, reload }) {
     >
       ${(/** @type {Record<string, string>} */ errors) => html`
         <${Field} label="URL" type="url" value=${url} onValue=${setUrl} error=${errors.url} autocomplete="off" required />
-        <${Events} events=${events.data ?? []} chosen=${chosen} onChosen=${setChosen} error=${errors.events} />
+        <${Events} chosen=${chosen} onChosen=${setChosen} error=${errors.events} />
         ${saved && html`<p class="quiet">Saved.</p>`}
       `}
     <//>

@@ -1,7 +1,10 @@
 // What the pages of webhooks have in common.
+import { ApiError } from "../../api.js";
+import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { Secret } from "../../components/secret.js";
 import { html } from "../../html.js";
+import { resource } from "../../live.js";
 
 /** What the API calls a timestamp, in UTC, as ISO 8601. @param {string | null | undefined} text */
 export const moment = (text) => text && `${text.replace(" ", "T")}Z`;
@@ -12,7 +15,10 @@ let known;
 /** The events that there are, as the API's description has them: read once. @returns {Promise<string[]>} */
 export function eventNames() {
   known ??= fetch("/openapi.json")
-    .then((answer) => answer.json())
+    .then((answer) => {
+      if (!answer.ok) throw new ApiError(answer.status, null, answer.headers.get("X-Request-Id") ?? "");
+      return answer.json();
+    })
     .then((description) => {
       const { parameters } = description.paths["/api/v1/webhook_endpoints/{id}/deliveries"].get;
       return parameters.find((/** @type {any} */ one) => one.name === "event_type").schema.enum;
@@ -22,10 +28,12 @@ export function eventNames() {
 }
 
 /**
- * The events to choose among. An empty list means all of them.
- * @param {{ events: string[], chosen: string[], onChosen: (events: string[]) => void, error?: string }} props
+ * The events to choose among, which it reads. None chosen means all of them.
+ * @param {{ chosen: string[], onChosen: (events: string[]) => void, error?: string }} props
  */
-export function Events({ events, chosen, onChosen, error }) {
+export function Events({ chosen, onChosen, error }) {
+  const read = resource(() => eventNames());
+  const events = read.data ?? [];
   const all = chosen.length === 0;
   const flip = (/** @type {string} */ name) =>
     onChosen(chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
@@ -36,6 +44,7 @@ export function Events({ events, chosen, onChosen, error }) {
         type="checkbox"
         label="All of them, later ones too"
         value=${all}
+        disabled=${all && events.length === 0}
         onValue=${(/** @type {boolean} */ on) => onChosen(on ? [] : events.slice(0, 1))}
       />
       ${!all &&
@@ -45,6 +54,7 @@ export function Events({ events, chosen, onChosen, error }) {
           .map((name) => html`<${Field} key=${name} type="checkbox" label=${name} value=${chosen.includes(name)} onValue=${() => flip(name)} />`)}
       </div>`}
       ${error && html`<p class="field-error">${error}</p>`}
+      <${ErrorNote} error=${read.error} retry=${read.reload} />
     </fieldset>
   `;
 }
