@@ -20,11 +20,14 @@ import { may, rolesFrom, session } from "../../session.js";
 /** @typedef {import("../../api.js").Schemas["AuditEventView"]} AuditEvent */
 
 const MOST = 50_000;
-/** What isn't a time in an address is none. @param {string | undefined} text */
-const moment = (text) => (Number.isNaN(Date.parse(text ?? "")) ? undefined : new Date(text ?? "").toISOString());
+const TIMES = ["from", "to"];
+const moment = (/** @type {string | undefined} */ text) => (text ? new Date(text).toISOString() : undefined);
+/** As a field for a date and time has it. @param {string} text */
+const isTime = (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
 
 export default function Audit() {
-  const asked = query();
+  // What is no time in an address is none.
+  const asked = Object.fromEntries(Object.entries(query()).filter(([name, text]) => !TIMES.includes(name) || isTime(text)));
   const filters = { actor: asked.actor, action: asked.action, subject: asked.subject, from: moment(asked.from), to: moment(asked.to) };
   const names = usePeople();
   const [event, setEvent] = useState(/** @type {AuditEvent | null} */ (null));
