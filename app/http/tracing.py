@@ -1,7 +1,7 @@
 """The span of each request, from its head to the end of its answer."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -16,6 +16,8 @@ from app.http.access_log import caller_of, refusal_of, resource_of
 _TRACEPARENT = b"traceparent"
 _UNTRACED = frozenset({"/health/live", "/health/ready", "/metrics"})
 """What machines ask for every few seconds."""
+_KEPT_CALLERS = 4096
+"""Of about a hundred bytes each."""
 
 
 class TracedRequests:
@@ -62,9 +64,7 @@ def describe_request(scope: HTTPScope, *, method: str, route: str, status: int |
     span.set("headwater.request_id", context.current_request_id())
     caller, refusal = caller_of(scope), refusal_of(scope)
     if caller is not None:
-        span.set("headwater.key_id", caller.key_id)
-        if caller.team_ids:
-            span.set("headwater.team_id", caller.team_ids[0])
+        span.shared += _of_caller(caller.key_id, caller.team_ids[0] if caller.team_ids else None)
     if (resource := resource_of(scope)) is not None:
         span.set("headwater.resource", resource)
     if refusal is not None:
@@ -79,6 +79,15 @@ def _shared(method: str, route: str, status: int | None) -> tuple[str, bytes]:
     if status is not None:
         common["http.response.status_code"] = status
     return f"{method} {route}", encoded_attributes(common)
+
+
+@lru_cache(maxsize=_KEPT_CALLERS)
+def _of_caller(key_id: int, team_id: int | None) -> bytes:
+    """Whose request it is, which comes again and again."""
+    caller: dict[str, str | int] = {"headwater.key_id": key_id}
+    if team_id is not None:
+        caller["headwater.team_id"] = team_id
+    return encoded_attributes(caller)
 
 
 def _given(headers: Iterable[tuple[bytes, bytes]]) -> SpanContext | None:

@@ -85,6 +85,7 @@ class TraceSpan:
     never quoted."""
 
     __slots__ = (
+        "_first",
         "_kind",
         "_links",
         "_parent",
@@ -96,7 +97,6 @@ class TraceSpan:
         "began",
         "context",
         "failed",
-        "first",
         "kept",
         "name",
         "shared",
@@ -116,7 +116,7 @@ class TraceSpan:
     ) -> None:
         """`first` is the process's first span of this trace; None for that itself."""
         self._tracer = tracer
-        self.first = first or self
+        self._first = first
         self._room = _MOST_WITHIN
         self.context = context
         self.name = name
@@ -133,6 +133,12 @@ class TraceSpan:
         """Whether it is recorded."""
         self._token: Token[TraceSpan | None] | None = None
         self.began = time.time_ns()
+
+    @property
+    def first(self) -> "TraceSpan":
+        """The process's first span of this trace. No span refers to itself, or each would wait for the collector of
+        cycles, and every request find other memory."""
+        return self if self._first is None else self._first
 
     def child(self, name: str, kind: SpanKind, attributes: Attributes) -> "TraceSpan | None":
         """None when there are enough: what has a thousand steps must not crowd out everything else."""
