@@ -3,9 +3,12 @@
 import asyncio
 import json
 import random
+import re
 import string
 import subprocess
 import sys
+from collections import deque
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -13,9 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.tracing.spans import NO_SPAN, span
-from app.engines.steps import operation_of
+from app.contracts.base import Engine
+from app.core.ids import engine_name
+from app.core.tracing.encoding import encoded_request
+from app.core.tracing.sampling import sampler_of
+from app.core.tracing.spans import NO_SPAN, SpanKind, Tracer, span
+from app.engines.errors import EngineError, HostUnavailable
+from app.engines.hosts import AdminAddress
+from app.engines.steps import operation_of, statement_span, traced
+from app.engines.tenants import Tenant
 from app.http.routes import api_handlers
+from app.store.session import fetch
 from tests.applications.support import applied
 from tests.support.client import Caller
 from tests.support.collector import PATH, Collector
@@ -26,9 +37,15 @@ from tests.support.waiting import until
 from tests.support.webhooks import subscribed
 from tests.tracing.kept import Kept
 
-MARK = "hush"
-"""Begins everything that the fuzzing makes up."""
+MARK = "hushhush"
+"""Is in everything that the fuzzing makes up, in small letters or capitals; so long that no random id has it."""
 _AT_ONCE = 8
+_STEPS = 40
+"""Of adapters, for each round of requests: a step has three spans, which cost a hundredth of a request."""
+_SECRET = re.compile(r"password|secret|token|api_key|connection_string")
+_KEPT_SECRETS = 200
+_SHORTEST_SECRET = 12
+"""Characters. Whatever is shorter may be an id."""
 
 
 class Fuzz:
@@ -41,6 +58,8 @@ class Fuzz:
             (path, str(method)) for path, handler in api_handlers() for method in handler.http_methods
         )
         self._known: list[str] = [str(caller.team_id), str(caller.key_id)]
+        self.secrets = deque([caller.api_key], _KEPT_SECRETS)
+        """Of the latest answers."""
 
     async def send(self) -> None:
         path, method = self._chance.choice(self._routes)
@@ -62,6 +81,9 @@ class Fuzz:
         data = json.loads(text).get("data") if text.startswith("{") else None
         if isinstance(data, dict):
             self._known += [str(data[name]) for name in ("uuid", "id") if name in data]
+            del self._known[:-20]
+            values = (str(data[name]) for name in data if _SECRET.search(name))
+            self.secrets.extend(value for value in values if len(value) >= _SHORTEST_SECRET)
 
     def _segment(self) -> str:
         return self._chance.choice([self._word(), str(uuid4()), *self._known[-20:]])
@@ -88,22 +110,64 @@ class Fuzz:
     def _word(self) -> str:
         return MARK + "".join(self._chance.choices(string.ascii_lowercase + string.digits, k=12))
 
+    async def take_steps(self, adapter: "Adapter") -> None:
+        """What is done on a host for tenants, in words that no client could send in a header or a path."""
+        for _ in range(_STEPS):
+            word = self._chance.choice(_SHAPES).format(self._word())
+            tenant = Tenant(name=engine_name(), password=word, marker=word)
+            with suppress(EngineError):
+                await adapter.create(tenant, self._chance.choice(_STATEMENTS).format(word))
+
+
+_SHAPES = ("{}", "'{}", '"; DROP DATABASE {} --', "\x00{}\n", "é{}\U0001f600", "\ud800{}", "{}" + 400 * "x", "${{{}}}")
+_STATEMENTS = (
+    "{}",
+    "CREATE {} TABLE",
+    "CREATE ROLE x PASSWORD '{}'",
+    "ALTER USER x IDENTIFIED BY '{}'",
+    "/* {} */ SELECT 1",
+    "SELECT/**/{}",
+    "SET\u00a0{}",
+    "{0} TABLE {0}",
+)
+
+
+class Adapter:
+    """One whose statements all fail with the server's words, which quote them."""
+
+    engine = Engine.POSTGRES
+    address = AdminAddress(host="db.example.com", port=5432, user="postgres", password=f"{MARK}-of-ours")
+
+    @traced
+    async def create(self, tenant: Tenant, statement: str) -> None:
+        with suppress(EngineError), statement_span(statement):
+            raise EngineError(f"syntax error at {statement}", code=tenant.password)
+        with statement_span(f"DROP ROLE {tenant.password}"):
+            raise HostUnavailable(statement)
+
 
 async def _fuzzed(api: LoneApi, kept: Kept, spans: int) -> int:
     """Returns how many spans were looked at."""
-    fuzz = Fuzz(random.Random(17), await api.caller())
+    caller = await api.caller()
+    await fetch("UPDATE teams SET name = $1 WHERE id = $2", f"{MARK} and sons", caller.team_id)
+    await fetch("UPDATE users SET name = $1, email = $1 WHERE id = $2", f"{MARK}@example.com", caller.user_id)
+    await fetch("UPDATE api_keys SET name = $1 WHERE id = $2", f"{MARK} key", caller.key_id)
+    fuzz, adapter, tracer = Fuzz(random.Random(17), caller), Adapter(), Tracer(kept, sampler_of("always_on", 1))
     seen = 0
     while seen < spans:
         await asyncio.gather(*(fuzz.send() for _ in range(_AT_ONCE)))
-        for one in kept.spans:
-            assert MARK.encode() not in one, kept.seen()
+        with tracer.begin("activity", SpanKind.CONSUMER):
+            await fuzz.take_steps(adapter)
+        exported = encoded_request(b"", b"", kept.spans)
+        assert MARK.encode() not in exported.lower(), kept.seen()
+        assert not any(secret.encode() in exported for secret in fuzz.secrets)
         seen += len(kept.spans)
         kept.spans.clear()
     return seen
 
 
 async def test_no_made_up_word_is_in_a_span_of_the_api(traced_api: LoneApi, kept: Kept) -> None:
-    assert await _fuzzed(traced_api, kept, 600) >= 600
+    assert await _fuzzed(traced_api, kept, 2000) >= 2000
 
 
 @pytest.mark.soak
