@@ -25,7 +25,7 @@ class RotateCredentials(Struct, kw_only=True, forbid_unknown_fields=True):
 
     overlap_seconds: Overlap | UnsetType = UNSET
     end_sessions: bool | UnsetType = UNSET
-    """Whether open sessions end with the overlap where the engine can't tell those of the previous password from
+    """Whether open sessions end with the overlap where the engine can't distinguish those of the previous password from
     others, so that all of them do."""
 
 
@@ -50,7 +50,7 @@ class PreviousCredentials(Struct, kw_only=True):
     retires_at: Moment | None
     """When they end; null until the new ones have been proven."""
     open_sessions: int | None
-    """Of the previous credentials; null where the engine can't tell, or doesn't answer."""
+    """Of the previous credentials; null where the engine doesn't show it, or doesn't answer."""
 
 
 class RotationView(Struct, kw_only=True):
@@ -109,4 +109,4 @@ class CredentialView(Struct, kw_only=True):
     retires_at: Moment | None
     """When it ends, or ended; null for one that has no end."""
     open_sessions: int | None
-    """Null where the engine can't tell, or doesn't answer."""
+    """Null where the engine doesn't show it, or doesn't answer."""

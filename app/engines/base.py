@@ -71,7 +71,7 @@ class EngineAdapter(ABC):
     flavours: ClassVar[frozenset[str]]
     """What `HostFacts.flavour` can be. No other engine has one of them."""
     dump_series: ClassVar[int]
-    """How many of a version's first numbers tell which dumps a server loads: those of the same series and older."""
+    """How many of a version's first numbers decide which dumps a server loads: those of the same series and older."""
     rotation_renames: ClassVar[bool]
     """Whether `add_credential` makes a new account. Otherwise it gives the account a second password."""
     tells_sessions_apart: ClassVar[bool]
@@ -259,7 +259,7 @@ class EngineAdapter(ABC):
         raise NotImplementedError
 
     async def contents(self, tenant: Tenant) -> list[Content]:
-        """What the database holds now, as `Dump.contents` tells it. Works for a revoked tenant."""
+        """What the database holds now, in the form of `Dump.contents`. Works for a revoked tenant."""
         raise NotImplementedError
 
     async def clear(self, tenant: Tenant) -> None:
@@ -270,7 +270,7 @@ class EngineAdapter(ABC):
 
     async def replace(self, tenant: Tenant, scratch: Tenant) -> None:
         """Gives the revoked tenant the database of `scratch`, which it owns afterwards, with its own name, accounts,
-        users and limits; its former database becomes that of `scratch`. May be repeated: the markers tell that it is
+        users and limits; its former database becomes that of `scratch`. May be repeated: the markers show that it is
         done. Only where `replaces_whole`."""
         raise NotImplementedError
 

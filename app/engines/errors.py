@@ -71,7 +71,7 @@ class StatementFailed(EngineError):
 
 
 class StatementUncertain(EngineError):
-    """A statement was stopped, or its session was lost, and nobody can tell whether it took effect."""
+    """A statement was stopped, or its session was lost, and nobody knows whether it took effect."""
 
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024

@@ -83,7 +83,7 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> Reason | None:
-        """Why it waits, or ended otherwise than it was asked for. What nobody works on can't say so: its age tells."""
+        """Why it waits, or ended otherwise than it was asked for. What nobody works on can't say so: its age does."""
         if self.reason_json is not None or self.ended:
             return self.stored_reason
         silent = self.read_at - self.changed_at

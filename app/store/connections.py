@@ -31,5 +31,5 @@ class StoreConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver i
 
 
 _NOTHING_ASKED = SimpleNamespace(name="none")
-"""Stands for the look-up's statement. Its name tells the driver that the unnamed statement, which it has just
+"""Stands for the look-up's statement. Its name says to the driver that the unnamed statement, which it has just
 prepared, was not overwritten."""

@@ -73,8 +73,8 @@ async def _lock(connection: Connection, key: int) -> None:
 
 async def _unlock(connection: Connection, key: int) -> None:
     """A broken connection has lost the lock already. One on which unlocking fails or is cancelled is closed, which
-    releases the lock: returned to the pool it would keep the lock for ever. A failure is that of the connection, of
-    which nobody can tell when it broke: so the lock counts as lost."""
+    releases the lock: returned to the pool it would keep the lock for ever. A failure is that of the connection. Nobody
+    knows when it broke, so the lock counts as lost."""
     if _is_lost(connection):
         return
     try:

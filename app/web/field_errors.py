@@ -36,7 +36,7 @@ def field_error(fault: msgspec.ValidationError, kind: type[msgspec.Struct], body
 
 
 def _with_key(path: str, kind: type[msgspec.Struct], body: Any) -> str:
-    """With the key of the value that doesn't fit, where the client chooses the keys: msgspec doesn't tell which."""
+    """With the key of the value that doesn't fit, where the client chooses the keys: msgspec doesn't say which."""
     name, mark, rest = path.partition("[...]")
     field = next((one for one in msgspec.structs.fields(kind) if one.encode_name == name), None)
     if not mark or field is None or not isinstance(body, dict):

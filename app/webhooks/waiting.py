@@ -46,7 +46,7 @@ class WaitingEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
     """Deliveries."""
     hanging: bool
-    """Its receiver doesn't answer: only probes are sent, and what waits is let go when one is answered."""
+    """Its receiver doesn't answer: only probes are sent, and what waits is sent when one is answered."""
     next_attempt_at: datetime | None
     last_success_at: datetime | None
 

@@ -51,7 +51,7 @@ def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Sto
             place.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             return LocalStore(place.path)
         _forget_empty_variables()
-        # obstore reads the AWS variables itself. It takes an address without TLS only when told to.
+        # obstore reads the AWS variables itself. It takes an address without TLS only when asked to.
         plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith("http://")
         return S3Store(
             place.name,

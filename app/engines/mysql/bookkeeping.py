@@ -120,7 +120,7 @@ async def take_lock(connection: MySQLConnection, tenant: Tenant, seconds: int) -
     """This session has the tenant's lock afterwards. Returns the tenant's row as it is then; None, and no lock, where
     there is none. Raises `NameTaken`, and `EngineError` when another session has the lock for longer than that."""
     name = tenant.name
-    # The row is read by a statement of its own, which begins when the lock is taken, and tells whose lock it is: the
+    # The row is read by a statement of its own, which begins when the lock is taken, and says whose lock it is: the
     # tenant may have been removed meanwhile, and made again. The first one is a SELECT: in any other statement, InnoDB
     # would lock the row for as long as it waits.
     _, rows = await connection.run_in_turn(
@@ -244,7 +244,7 @@ class UserRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_users(connection: MySQLConnection, name: str) -> dict[str, UserRow]:
-    """The tenant's further accounts by their names, as far as rows tell of them."""
+    """The tenant's further accounts by their names, as far as there are rows of them."""
     rows = await connection.run(
         "SELECT name, access, connections, removed FROM headwater.users WHERE LEFT(name, %s) = %s",
         (len(name) + 1, name + HELPER_SEPARATOR),

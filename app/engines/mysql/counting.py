@@ -13,7 +13,7 @@ _OWN = "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"
 
 
 async def counters(connection: MySQLConnection, names: Sequence[str]) -> dict[str, Counters]:
-    """Our own account is read with the tenants': it is never idle, so that its counters tell whether the server counts,
+    """Our own account is read with the tenants': it is never idle, so that its counters show whether the server counts,
     and that all of them began anew. An account that has not logged in since then has done nothing."""
     flavour = connection.flavour
     found = {name: Counters(began="") for name in names}

@@ -87,7 +87,7 @@ async def drop_database(connection: MySQLConnection, connections: MySQLConnectio
     if not (rolled_back and await _dropped(connection, name)):
         raise EngineError(
             f"something holds tables of {name}, most likely a prepared XA branch, and with others prepared on this "
-            "server nobody can tell which is whose. XA RECOVER lists them: commit or roll back those that are over."
+            "server nobody knows which is whose. XA RECOVER lists them: commit or roll back those that are over."
         )
 
 

@@ -73,7 +73,7 @@ async def resources(connection: MySQLConnection) -> list[SharedResource]:
 async def _memory(connection: MySQLConnection, names: Sequence[str], most: int) -> list[tuple[int, str]]:
     """Sessions with more bytes than that, of their own or by their named locks, and their tenants."""
     flavour, rows = connection.flavour, []
-    with ignored(NO_SUCH_COLUMN):  # of a server that doesn't tell yet
+    with ignored(NO_SUCH_COLUMN):  # of a server that doesn't count that yet
         rows += await connection.run(flavour.session_memory, ([*names], most))
     if flavour.named_locks is not None:
         with ignored(NO_PRIVILEGE_ON_TABLE):  # of a host added before it was asked for

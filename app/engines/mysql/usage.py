@@ -69,7 +69,7 @@ async def _sharing(connection: MySQLConnection, names: Sequence[str]) -> frozens
     except pymysql.MySQLError as error:
         if error.args[:1] != (TIMED_OUT,):
             raise
-        log.warning("shared_files_not_measured", reason="the server holds too many tables to tell in time")
+        log.warning("shared_files_not_measured", reason="the server holds too many tables to be measured in time")
         return frozenset()
 
 

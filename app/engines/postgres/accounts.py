@@ -160,6 +160,6 @@ def _closed(name: str, role: str, *, reads: bool) -> str:
     if role == name:
         return closing
     # A login that was let in a moment ago is refused at the door of the database. A user that reads has its right to
-    # connect from a grant, and its membership, which tells it from others, gives it nothing.
+    # connect from a grant, and its membership, which distinguishes it from others, gives it nothing.
     right = f'CONNECT ON DATABASE "{name}"' if reads else f'"{name}"'
     return f'{closing}; REVOKE {right} FROM "{role}"'

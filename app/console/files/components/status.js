@@ -25,7 +25,7 @@ const TONES = {
 };
 
 /**
- * A status: its word, and a mark whose form says the same as its colour. `tone` where the word doesn't tell.
+ * A status: its word, and a mark whose form says the same as its colour. `tone` where the word alone doesn't give it.
  * @param {{ value: string, tone?: "good" | "busy" | "warn" | "bad" | "idle", label?: string }} props
  */
 export function Status({ value, tone, label }) {

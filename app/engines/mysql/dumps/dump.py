@@ -110,7 +110,7 @@ class MySQLDump(Dump):
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()
-        # Its end is only told when its pipes are empty.
+        # Its end is only reported when its pipes are empty.
         assert self._process.stdout is not None
         while await self._process.stdout.read(CHUNK_BYTES):
             pass

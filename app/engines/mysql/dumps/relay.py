@@ -1,7 +1,7 @@
 """Between a dump tool and the server: the tool's connection ends here, and ours goes on to the server.
 
-So the tool needs no password and no TLS of its own; what it asks for is bounded; the rows that it gets are told by
-their fingerprints, read in its own snapshot; and tables are selected exactly.
+So the tool needs no password and no TLS of its own; what it asks for is bounded; its rows are identified by their
+fingerprints, read in its own snapshot; and tables are selected exactly.
 """
 
 import asyncio
@@ -170,8 +170,8 @@ class Relay:
         query = inexact_documents(self._columns[table], table)
         if query is not None and await self._upstream.run(query):
             raise DumpRefused(
-                f"the table {named(table)} has JSON with values that JSON's text can't tell (dates, binary strings or "
-                "exact numbers made by SQL functions)"
+                f"the table {named(table)} has JSON with values that JSON's text can't express (dates, binary strings "
+                "or exact numbers made by SQL functions)"
             )
 
     async def _select_rows(self, asked: str, table: str) -> None:

@@ -93,7 +93,7 @@ async def _give(connections: PostgresConnections, connection: Any, database: str
 async def _exchange(
     connection: Any, tenant: Tenant, scratch: Tenant, installation: str, found: tuple[TenantObjects, TenantObjects]
 ) -> None:
-    """Names, limits, rights and markers, in one transaction. That of `scratch` then tells which database it gave."""
+    """Names, limits, rights and markers, in one transaction. That of `scratch` then says which database it gave."""
     mine, theirs = found
     given = await connection.fetchval("SELECT oid FROM pg_database WHERE datname = $1", scratch.name)
     marker = f"{scratch.marker}{INSTALLATION_SEPARATOR}{installation}{INSTALLATION_SEPARATOR}{given}"

@@ -201,7 +201,7 @@ def fingerprint_of(tables: Sequence[Table], columns: Mapping[int, Sequence[str]]
 def _one(number: int, table: Table, names: Sequence[str]) -> str:
     columns = [f"r.{quoted(name)}" for name in names]
     values = [part for column in columns for part in (column, f"'{_SEPARATOR}'")]
-    # Of a composite type, IS NULL would tell whether all within are null.
+    # Of a composite type, IS NULL would mean that all within are null.
     nulls = [f"{column} IS NOT DISTINCT FROM NULL" for column in columns]
     # OFFSET: or the text would be made once for each of the two.
     return f"""

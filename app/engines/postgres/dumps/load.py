@@ -36,8 +36,8 @@ _ARGUMENTS = [
     "--enable-row-security",
 ]
 _LACKING = ("No space left on device", "Disk quota exceeded", "out of shared memory", "ERROR:  out of memory")
-"""What the server says that lacks something at the moment: it is no fault of the dump. Nothing else tells, for the tool
-prints no code; a dump that says so itself is loaded again, at its tenant's own cost."""
+"""The server's messages when it lacks something at the moment, which is no fault of the dump. The text decides, because
+the tool prints no code; a dump that says so itself is loaded again, at its tenant's own cost."""
 _TRANSACTIONS = "--transaction-size=100"
 """Not one for each object, and not one for all, whose locks the server would hold together. Since version 17."""
 _TRANSACTIONS_SINCE = 17

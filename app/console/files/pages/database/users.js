@@ -24,7 +24,7 @@ const OVERLAPS = [
   { value: "86400", label: "Both for a day" },
   { value: "604800", label: "Both for a week" },
 ];
-const sessions = (/** @type {number | null} */ count) => count ?? html`<span class="quiet" title="The engine doesn't tell">–</span>`;
+const sessions = (/** @type {number | null} */ count) => count ?? html`<span class="quiet" title="The engine doesn't show it">–</span>`;
 
 /** @param {{ params: { uuid: string } }} props */
 export default function Users({ params: { uuid } }) {
@@ -150,7 +150,7 @@ function Rotate({ database, busy, onDone }) {
       type="checkbox"
       value=${end}
       onValue=${setEnd}
-      hint="This engine can't tell which password opened a session: all end, and clients that know the new one come back."
+      hint="This engine doesn't show which password opened a session: all end, and clients that know the new one come back."
     />`}
   <//>`;
 }
