@@ -9,6 +9,7 @@ from app.contracts.base import Engine
 from tests.e2e.hosts import objects, objects_of, reader_of
 from tests.operations.agreement import ROWS, disagreements
 from tests.support.stack import LiveStack
+from tests.support.waiting import LIMIT_SECONDS
 
 _ROWS = """
 SELECT d.uuid::text, d.team_id IS NULL AS pooled, d.engine, d.engine_name, d.status, h.port,
@@ -24,7 +25,7 @@ FROM databases d JOIN engine_hosts h ON h.id = d.host_id
 """
 
 
-async def settled(stack: LiveStack, timeout: float = 60) -> float:
+async def settled(stack: LiveStack, timeout: float = LIMIT_SECONDS) -> float:
     """Waits until no rule is broken any more, and returns how long that took, in seconds."""
     started = time.monotonic()
     while True:

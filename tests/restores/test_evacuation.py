@@ -18,7 +18,7 @@ from app.hosts.service import NewHost, add_host
 from app.store.session import fetch
 from tests import servers
 from tests.restores.conftest import ENGINES
-from tests.restores.support import WAIT, backed_up, filled, full, session, visits
+from tests.restores.support import backed_up, ended, filled, full, session, visits
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
@@ -52,8 +52,9 @@ async def pair(
             mysql,
             RECONCILE_INTERVAL_SECONDS="2",
             ORPHAN_AGE_SECONDS="1",
-            # The test measures by itself, at moments of its choice.
-            QUOTA_INTERVAL_SECONDS="3600",
+            # The test measures by itself, at moments of its choice. A Schedule has a run in each interval, at a random
+            # time: of an hour, that may be now.
+            QUOTA_INTERVAL_SECONDS="1000000",
         ) as service,
         store(service.control_dsn),
     ):
@@ -126,8 +127,10 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
 
 
 async def _restored_in_place(caller: Caller, made: dict[str, Any], backup: dict[str, Any]) -> None:
-    answer = await caller.post(f"/databases/{made['uuid']}/restorations", {"backup_uuid": backup["uuid"]}, params=WAIT)
-    assert body_of(answer)["operation"]["status"] == "succeeded"
+    path = f"/databases/{made['uuid']}/restorations"
+    answer = await caller.post(path, {"backup_uuid": backup["uuid"]})
+    operation = body_of(answer, 202)["operation"]["uuid"]
+    assert (await ended(caller, operation))["status"] == "succeeded"
 
 
 async def _has_gaps_where_it_was_moved_and_restored(sampled: SampledDatabase) -> None:
