@@ -1,10 +1,7 @@
 """The audit log's upkeep: sealing, keeping seals elsewhere, partitions, and counts of what was refused."""
 
-import asyncio
 from datetime import timedelta
 from time import monotonic
-
-import structlog
 
 from app.audit.retention import drop_old, make_partitions, record_omitted
 from app.audit.sealing import newest_seal, seal_events
@@ -12,27 +9,27 @@ from app.backups.storage.store import BackupStore
 from app.core.clock import utc_now
 from app.core.settings import Settings
 from app.quotas.plans import Plans
+from workers.due import repeat
 
 _UPKEEP_SECONDS = 600.0
-log = structlog.get_logger(__name__)
 
 
 async def serve_audit(store: BackupStore, plans: Plans, settings: Settings) -> None:
     """Runs until cancelled. Any number may run concurrently."""
     upkeep_at = head_at = 0.0
-    while True:
-        try:
-            await seal_events()
-            if monotonic() >= upkeep_at:
-                await keep_up(plans, settings)
-                upkeep_at = monotonic() + _UPKEEP_SECONDS
-            if monotonic() >= head_at:
-                await keep_head(store, plans)
-                head_at = monotonic() + settings.audit_head_seconds
-        except Exception as fault:
-            # Nothing is lost: events stay unsealed, and `headwater audit verify` says for how long.
-            log.warning("audit_waiting", reason=str(fault) or type(fault).__name__)
-        await asyncio.sleep(settings.audit_seal_seconds)
+
+    async def look() -> None:
+        nonlocal upkeep_at, head_at
+        await seal_events()
+        if monotonic() >= upkeep_at:
+            await keep_up(plans, settings)
+            upkeep_at = monotonic() + _UPKEEP_SECONDS
+        if monotonic() >= head_at:
+            await keep_head(store, plans)
+            head_at = monotonic() + settings.audit_head_seconds
+
+    # Nothing is lost when a look fails: events stay unsealed, and `headwater audit verify` says for how long.
+    await repeat(look, settings.audit_seal_seconds, failure="audit_waiting")
 
 
 async def keep_up(plans: Plans, settings: Settings) -> None:

@@ -39,7 +39,7 @@ from workers.queues import WorkerDependencies, queue_config
 from workers.relay import relay
 from workers.schedules import maintain_schedules
 from workers.search_attributes import register_search_attributes
-from workers.stray_objects import remove_stray_objects
+from workers.stray_objects import serve_stray_objects
 from workers.tracing import TracedWork
 
 _PASSED_THROUGH = ("msgspec", "app.contracts")
@@ -100,7 +100,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
                 background.append(start_provisionings(client, settings, region, tools.running))
                 background.append(watch_connections(plans, tools.adapters, settings, region))
                 background.append(remove_ended_backups(backup_store, region))
-                background.append(remove_stray_objects(backup_store, settings.orphan_age))
+                background.append(serve_stray_objects(backup_store, settings.orphan_age))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 

@@ -147,9 +147,3 @@ async def remove(store: BackupStore, backup: UUID) -> None:
     await execute(
         "UPDATE backups SET removed_at = now(), stored_bytes = NULL, wrapped_key = NULL WHERE uuid = $1", backup
     )
-
-
-async def is_under_way(backup: UUID) -> bool:
-    """Whether an attempt may still write to the store."""
-    record = await records.find(backup)
-    return record is not None and record.under_way

@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
-import structlog
-
 from app.backups import records, testing
+from app.backups.breaking_off import TimeLimit, time_limit, until_over, within
 from app.backups.policies import BackupTerms
 from app.backups.restoring import ContentsDiffer, load_backup
 from app.backups.sources import hosts_that_take
@@ -21,7 +20,6 @@ from app.backups.storage.errors import (
     StoreRefused,
 )
 from app.backups.storage.store import BackupStore
-from app.backups.time_limits import TimeLimit, time_limit, within
 from app.contracts.backups import ProofStatus, ProveBackupInput
 from app.core.secrets import SecretBox
 from app.databases.passwords import tenant_of
@@ -39,7 +37,6 @@ _LASTING = timedelta(minutes=10)
 """How long a scratch database stays after the last sign of life."""
 _BEAT_SECONDS = 15.0
 _NO_ROOM = "No host that takes it has room for a restore test."
-log = structlog.get_logger(__name__)
 
 
 class BackupProving:
@@ -107,7 +104,12 @@ class BackupProving:
         assert record is not None, "rows of backups are kept"
         adapter, tenant = await self._adapters.of_host(scratch.host_id), tenant_of(scratch, self._box)
         try:
-            async with within(self._limit(record.size_bytes or 0), LoadRefused), _prolonged(test, scratch.uuid):
+            async with (
+                within(self._limit(record.size_bytes or 0), LoadRefused),
+                until_over(
+                    partial(_beat, test, scratch.uuid), _BEAT_SECONDS, backup=test.backup, failure="proof_beat_missed"
+                ),
+            ):
                 await _make(adapter, scratch, self._box)
                 report = await load_backup(self._store, record, adapter, tenant)
         except KeyUnknown:
@@ -139,38 +141,10 @@ async def _make(adapter: EngineAdapter, scratch: DatabaseRecord, box: SecretBox)
         await adapter.revoke(tenant)
 
 
-@contextlib.asynccontextmanager
-async def _prolonged(test: ProveBackupInput, scratch: UUID) -> AsyncIterator[None]:
-    """Keeps the scratch, and ends the block with `NotWanted` when the test is over."""
-    block = asyncio.current_task()
-    assert block is not None
-    over = False
-
-    async def watch() -> None:
-        nonlocal over
-        while True:
-            await asyncio.sleep(_BEAT_SECONDS)
-            try:
-                wanted = await testing.note_sign_of_life(test) and await prolong_scratch(scratch, _LASTING)
-            except Exception as fault:
-                # Our own database is away. The restore goes on: at its end the row decides.
-                log.info("proof_beat_missed", backup=str(test.backup), reason=str(fault) or type(fault).__name__)
-                continue
-            if not wanted:
-                over = True
-                block.cancel()
-                return
-
-    watching = asyncio.create_task(watch())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if over and block.uncancel() == 0:
-            raise NotWanted("the restore test is over") from None
-        raise
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+async def _beat(test: ProveBackupInput, scratch: UUID) -> str | None:
+    """Keeps the scratch; returns why the test is over, if it is."""
+    wanted = await testing.note_sign_of_life(test) and await prolong_scratch(scratch, _LASTING)
+    return None if wanted else "the restore test is over"
 
 
 async def _end_quietly(scratch: UUID) -> None:

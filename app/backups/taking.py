@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
 import msgspec
-import structlog
 
 from app.backups import ends, records
+from app.backups.breaking_off import TimeLimit, time_limit, until_over, within
 from app.backups.ends import MAX_ERROR
 from app.backups.keeping import keep_until
 from app.backups.manifests import describe
@@ -23,7 +23,6 @@ from app.backups.storage.errors import BackupMissing, BackupStoreError, StoreRef
 from app.backups.storage.keys import BackupKey
 from app.backups.storage.manifest import BackupManifest, StoredParts
 from app.backups.storage.store import BackupStore
-from app.backups.time_limits import TimeLimit, time_limit, within
 from app.backups.yielding import giving_way
 from app.contracts.backups import BackupKind, BackupStatus
 from app.core.secrets import SecretBox
@@ -39,7 +38,6 @@ from app.quotas.usage import storage_of
 from app.store.session import execute, transaction
 
 _BEAT_SECONDS = 5.0
-log = structlog.get_logger(__name__)
 
 
 class BackupTaking:
@@ -116,7 +114,15 @@ class BackupTaking:
             nonlocal done
             done = number
 
-        async with within(self._limit(expected), DumpRefused), _watched(record.uuid, lambda: done, expected):
+        async with (
+            within(self._limit(expected), DumpRefused),
+            until_over(
+                lambda: _beat(record.uuid, done, expected),
+                _BEAT_SECONDS,
+                backup=record.uuid,
+                failure="backup_beat_missed",
+            ),
+        ):
             async with adapter.dumping(tenant_of(database, self._box)) as dump:
                 until = await keep_until(self._terms, record, dump.consistent_at)
                 ending = msgspec.structs.replace(record, expires_at=until)
@@ -172,41 +178,8 @@ class BackupTaking:
         return self._store.open_key(backup, sealed)
 
 
-@contextlib.asynccontextmanager
-async def _watched(backup: UUID, done: Callable[[], int], expected: int) -> AsyncIterator[None]:
-    """Reports its progress, and ends the block with `NotWanted` when the row says that it is over."""
-    block = asyncio.current_task()
-    assert block is not None
-    over: list[str] = []
-
-    async def watch() -> None:
-        while True:
-            await asyncio.sleep(_BEAT_SECONDS)
-            try:
-                why = await _beat(backup, done(), expected)
-            except Exception as fault:
-                # Our own database is away. The dump goes on: at its end the row decides.
-                log.info("backup_beat_missed", backup=str(backup), reason=str(fault) or type(fault).__name__)
-                continue
-            if why is not None:
-                over.append(why)
-                block.cancel()
-                return
-
-    watching = asyncio.create_task(watch())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if over and block.uncancel() == 0:
-            raise NotWanted(over[0]) from None
-        raise
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-
-
 async def _beat(backup: UUID, done: int, expected: int) -> str | None:
-    """Why it is over, if it is."""
+    """Reports its progress; returns why it is over, if it is."""
     async with transaction():
         locked = await ends.lock(backup)
         if not locked.record.under_way:

@@ -36,7 +36,7 @@ from tests.support.backups import files_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store as connected_store
-from workers.backups import remove_stray_objects
+from workers.stray_objects import remove_stray_objects
 
 
 class Died(BaseException):

@@ -26,6 +26,8 @@ UNION ALL SELECT CONCAT('session ', user) FROM information_schema.processlist WH
 """
 _TENANT = "^t[a-z2-7]{22}"
 """As `app.core.ids.engine_name` makes them, and whatever is named after one."""
+_PATIENCE_SECONDS = 60.0
+"""To log in and to leave: on a machine with other work a server's process starts and ends late."""
 
 
 async def objects(host: StackHost) -> list[str]:
@@ -68,11 +70,11 @@ async def login(connection_string: str) -> int:
 
 @asynccontextmanager
 async def postgres(dsn: str) -> AsyncIterator[Any]:
-    connection = await asyncpg.connect(dsn, timeout=5)
+    connection = await asyncpg.connect(dsn, timeout=_PATIENCE_SECONDS)
     try:
         yield connection
     finally:
-        await connection.close(timeout=2)
+        await connection.close(timeout=_PATIENCE_SECONDS)
 
 
 @asynccontextmanager
@@ -86,7 +88,7 @@ async def mysql(dsn: str) -> AsyncIterator[Any]:
         password=parts.password,
         db=parts.path.lstrip("/") or None,
         autocommit=True,
-        connect_timeout=5,
+        connect_timeout=_PATIENCE_SECONDS,
     )
     try:
         async with connection.cursor() as cursor:

@@ -10,7 +10,7 @@ from app.backups.stored import adopt
 from app.store.session import fetch, fetch_scalar
 from tests.support.backups import backed_up, chunks_of, files_of, folder_store
 from tests.support.waiting import until
-from workers.stray_objects import remove_stray_objects
+from workers.stray_objects import serve_stray_objects
 
 LAST = UUID(int=2**128 - 1)
 """In the order of a walk."""
@@ -35,7 +35,7 @@ async def test_it_goes_unless_our_records_want_it(own_store: None, tmp_path: Pat
     team = await fetch_scalar(int, "INSERT INTO teams (name, tier) VALUES ('one', 'free') RETURNING id")
     wanted = {await recorded(store, tmp_path, team, status) for status in ("pending", "running", "completed")}
     unwanted = {await recorded(store, tmp_path, team, "failed"), await interrupted(store, LAST)}
-    removing = asyncio.create_task(remove_stray_objects(store, timedelta(seconds=-60)))
+    removing = asyncio.create_task(serve_stray_objects(store, timedelta(seconds=-60)))
 
     def left() -> set[str]:
         return {name.partition("/")[0] for name in files_of(tmp_path)}

@@ -1,0 +1,74 @@
+"""What breaks off a dump or a restore test: its time limit, and a row that says that it is over.
+
+Others wait for its place, and a tenant can make each last as long as it likes, by a column or a view that is slow to
+compute.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import structlog
+
+from app.databases.records import NotWanted
+
+_LEAST_SECONDS = 3600.0
+_BYTES_A_SECOND = 2**20
+
+TimeLimit = Callable[[int], float]
+"""In seconds, for a database of so many bytes."""
+
+log = structlog.get_logger(__name__)
+
+
+def time_limit(size_bytes: int) -> float:
+    return _LEAST_SECONDS + size_bytes / _BYTES_A_SECOND
+
+
+@asynccontextmanager
+async def within(seconds: float, refusal: Callable[[str], Exception]) -> AsyncIterator[None]:
+    """Ends the block after that time, and raises what `refusal` makes of the reason."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        reason = f"it took longer than {seconds / 60:.0f} minutes, the most for a database of its size"
+        raise refusal(reason) from None
+
+
+@asynccontextmanager
+async def until_over(
+    look: Callable[[], Awaitable[str | None]], every_seconds: float, *, backup: UUID, failure: str
+) -> AsyncIterator[None]:
+    """Calls `look` with this pause before each, and ends the block with `NotWanted` once it returns why the work is
+    over. One that raises is logged as `failure`: our own database is away. The work goes on, and at its end the row
+    decides."""
+    block = asyncio.current_task()
+    assert block is not None
+    over: list[str] = []
+
+    async def watch() -> None:
+        while not over:
+            await asyncio.sleep(every_seconds)
+            try:
+                why = await look()
+            except Exception as fault:
+                log.info(failure, backup=str(backup), reason=str(fault) or type(fault).__name__)
+                continue
+            if why is not None:
+                over.append(why)
+                block.cancel()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if over and block.uncancel() == 0:
+            raise NotWanted(over[0]) from None
+        raise
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
