@@ -83,7 +83,7 @@ class CredentialChanges:
         tenant, new = self._tenant, new_login(rotation, self._box)
         current = previous_login(rotation, self._box)
         # Nobody knew the new password. Where sessions can't be distinguished, all of them are the tenant's own.
-        end_sessions = self._adapter.tells_sessions_apart
+        end_sessions = self._adapter.distinguishes_sessions
         await self._adapter.retire_credential(tenant, current, new, end_sessions=end_sessions)
         async with transaction():
             record = await records.find_for_update(self._record.uuid)
@@ -95,7 +95,7 @@ class CredentialChanges:
     async def _retire(self, rotation: RotationRecord) -> None:
         tenant, new = self._tenant, new_login(rotation, self._box)
         old = previous_login(rotation, self._box)
-        end_sessions = rotation.end_sessions or self._adapter.tells_sessions_apart
+        end_sessions = rotation.end_sessions or self._adapter.distinguishes_sessions
         await self._adapter.retire_credential(tenant, new, old, end_sessions=end_sessions)
         async with transaction():
             await rotations.complete(rotation.id)

@@ -126,7 +126,7 @@ def _rotation_view(record: DatabaseRecord, rotation: RotationRecord, sessions: S
 
 
 def _previous_sessions(record: DatabaseRecord, rotation: RotationRecord, sessions: Sessions) -> int | None:
-    if not ADAPTERS[record.engine].tells_sessions_apart:
+    if not ADAPTERS[record.engine].distinguishes_sessions:
         return None
     return 0 if rotation.status is RotationStatus.COMPLETED else _count(sessions, rotation.previous_login)
 

@@ -65,6 +65,8 @@ class EngineAdapter(ABC):
     uri_scheme: ClassVar[str]
     """The scheme of its connection strings, such as `postgresql`."""
     default_port: ClassVar[int]
+    telemetry_name: ClassVar[str]
+    """What OpenTelemetry calls the engine: https://opentelemetry.io/docs/specs/semconv/db/"""
     transactional_scripts: ClassVar[bool]
     """Whether a script runs in one transaction, which can be rolled back. Otherwise each statement is permanent, and
     the script is rehearsed on a copy made by `copy_schema`."""
@@ -74,7 +76,7 @@ class EngineAdapter(ABC):
     """How many of a version's first numbers decide which dumps a server loads: those of the same series and older."""
     rotation_renames: ClassVar[bool]
     """Whether `add_credential` makes a new account. Otherwise it gives the account a second password."""
-    tells_sessions_apart: ClassVar[bool]
+    distinguishes_sessions: ClassVar[bool]
     """Whether the engine shows which credential opened a session."""
 
     replaces_whole: ClassVar[bool] = False
@@ -155,7 +157,7 @@ class EngineAdapter(ABC):
     @abstractmethod
     async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
         """Ends the overlap: afterwards only `current` logs in, and what `old` owned belongs to the tenant. Where
-        `tells_sessions_apart`, the sessions of `old` end. Elsewhere they go on, unless `end_sessions` ends all of the
+        `distinguishes_sessions`, the sessions of `old` end. Elsewhere they go on, unless `end_sessions` ends all of the
         account's. May be repeated, also when `old` is gone. Raises `EngineError` for a tenant or a `current` that
         doesn't exist: nothing is retired then."""
 

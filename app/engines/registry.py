@@ -20,11 +20,12 @@ def registered(*adapters: type[EngineAdapter]) -> Mapping[Engine, type[EngineAda
             "label",
             "uri_scheme",
             "default_port",
+            "telemetry_name",
             "transactional_scripts",
             "flavours",
             "dump_series",
             "rotation_renames",
-            "tells_sessions_apart",
+            "distinguishes_sessions",
         )
         missing = [name for name in attributes if not hasattr(adapter, name)]
         missing += sorted(getattr(adapter, "__abstractmethods__", ())) if inspect.isabstract(adapter) else []

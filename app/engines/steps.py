@@ -38,8 +38,6 @@ STEPS = (
     "copy_database",
 )
 """Methods of an adapter whose first argument is the tenant."""
-_SYSTEMS = {"postgres": "postgresql"}
-"""What OpenTelemetry calls them: https://opentelemetry.io/docs/specs/semconv/db/"""
 _VERBS = frozenset(
     (
         "ALTER",
@@ -100,14 +98,13 @@ def traced(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any
     async def with_span(adapter: Any, tenant: Any, *arguments: Any, **options: Any) -> Any:
         if current.get() is None:
             return await method(adapter, tenant, *arguments, **options)
-        engine = adapter.engine.value
         attributes = {
-            "db.system.name": _SYSTEMS.get(engine, engine),
+            "db.system.name": adapter.telemetry_name,
             "db.namespace": tenant.name,
             "server.address": adapter.address.host,
             "server.port": adapter.address.port,
         }
-        with span(f"{engine} {step}", SpanKind.CLIENT, attributes):
+        with span(f"{adapter.engine.value} {step}", SpanKind.CLIENT, attributes):
             return await method(adapter, tenant, *arguments, **options)
 
     return with_span

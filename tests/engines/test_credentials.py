@@ -31,7 +31,7 @@ async def test_two_credentials_work_until_the_first_is_retired(host: EngineHost)
                 await host.adapter.retire_credential(tenant, new, old, end_sessions=False)
             assert [await accepted(host, tenant, login) for login in (old, new)] == [False, True]
             assert await after.run("SELECT n FROM kept") == [(1,)]
-            if host.adapter.tells_sessions_apart:
+            if host.adapter.distinguishes_sessions:
                 with pytest.raises(ConnectionError):
                     await before.run("SELECT 1")
         moved = logging_in_as(tenant, new)

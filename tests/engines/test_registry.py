@@ -31,7 +31,7 @@ def test_a_missing_name_stops_the_load() -> None:
     class Nameless(EngineAdapter):
         engine = Engine.MYSQL
 
-    with pytest.raises(TypeError, match=r"lacks label, uri_scheme, .*, tells_sessions_apart, add_credential, close"):
+    with pytest.raises(TypeError, match=r"lacks label, uri_scheme, .*, distinguishes_sessions, add_credential, close"):
         registered(PostgresAdapter, Nameless)  # type: ignore[type-abstract]  # that is the point
 
 

@@ -12,7 +12,7 @@ from app.operations.records import OperationProgress, open_of_workflow
 from app.store.session import transaction
 
 _UNIT = "bytes"
-_TELLING_SECONDS = 1.0
+_REPORT_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
@@ -47,7 +47,7 @@ class Progress:
 
     async def _report(self) -> None:
         while True:
-            await asyncio.sleep(_TELLING_SECONDS)
+            await asyncio.sleep(_REPORT_SECONDS)
             try:
                 await self._write()
             except Exception as fault:  # a report is not worth the failure of a step

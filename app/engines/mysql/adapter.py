@@ -74,11 +74,12 @@ class MySQLAdapter(EngineAdapter):
     label = "MySQL"
     uri_scheme = "mysql"
     default_port = 3306
+    telemetry_name = "mysql"
     transactional_scripts = False
     flavours = frozenset({"mysql", "mariadb"})
     dump_series = 2
     rotation_renames = False
-    tells_sessions_apart = False
+    distinguishes_sessions = False
 
     def __init__(self, address: AdminAddress, installation: str = "") -> None:
         super().__init__(address, installation)

@@ -85,11 +85,12 @@ class PostgresAdapter(EngineAdapter):
     label = "PostgreSQL"
     uri_scheme = "postgresql"
     default_port = 5432
+    telemetry_name = "postgresql"
     transactional_scripts = True
     flavours = frozenset({"postgres"})
     dump_series = 1
     rotation_renames = True
-    tells_sessions_apart = True
+    distinguishes_sessions = True
     replaces_whole = True
 
     def __init__(
