@@ -4,6 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from tests.support.service import RunningService
+from tests.support.waiting import LIMIT_SECONDS
 
 _IDLE = 300
 
@@ -15,6 +16,6 @@ async def test_idle_connections_leave_room(service: RunningService) -> None:
             reader, writer = await asyncio.open_connection(host, port)
             stack.callback(writer.close)
             writer.write(f"GET /health/live HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-            assert b"200" in await asyncio.wait_for(reader.readline(), 5)
-        answer = await service.http.get("/health/live", timeout=5)
+            assert b"200" in await asyncio.wait_for(reader.readline(), LIMIT_SECONDS)
+        answer = await service.http.get("/health/live", timeout=LIMIT_SECONDS)
         assert answer.status_code == 200

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.service import RunningService
+from tests.support.waiting import LIMIT_SECONDS
 
 _PIECES = 40
 _PIECE = b" " * 65_536
@@ -26,7 +27,7 @@ async def test_a_refusal_waits_for_the_body(service: RunningService, bearer: boo
         writer.write(_PIECE)
         await writer.drain()
         await asyncio.sleep(0.01)
-    status = await asyncio.wait_for(reader.readline(), 10)
+    status = await asyncio.wait_for(reader.readline(), LIMIT_SECONDS)
     assert status.split()[1] == (b"413" if bearer else b"401")
     writer.close()
 
@@ -48,7 +49,7 @@ async def test_a_body_that_breaks_off(service: RunningService, body: bytes, expe
     head = f"POST /api/v1/databases HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nAuthorization: Bearer {caller.api_key}"
     writer.write(head.encode() + b"\r\n" + expect + body)
     writer.write_eof()
-    answer = await asyncio.wait_for(reader.read(), 10)
+    answer = await asyncio.wait_for(reader.read(), LIMIT_SECONDS)
     # Who asked first gets a 100 before it.
     assert b"HTTP/1.1 400 " in answer
     assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["error"]["code"] == "malformed_json"

@@ -7,7 +7,7 @@ import pytest
 from app.engines.base import Access, EngineError, HeldLimits, Login
 from app.engines.querying import QueryLimits
 from tests.engines.harness import EngineHost, RefusedError, Session, new_tenant, tenants
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 
 async def _close(sessions: list[Session]) -> None:
@@ -94,7 +94,7 @@ async def test_one_that_locks_its_own_account_delays_nobody(host: EngineHost) ->
         session = await host.login(tenant)
         await session.run("BEGIN")
         await session.run("ALTER ROLE CURRENT_USER PASSWORD 'Secret-4712'")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LIMIT_SECONDS):
             with pytest.raises(EngineError):
                 await host.adapter.hold(tenant.name, HeldLimits(total=5, users={}, at_most=2))
         await session.close()

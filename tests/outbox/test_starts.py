@@ -25,6 +25,7 @@ from app.store.session import fetch, transaction
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
 from tests.support.pending_starts import make_due, pending_ids, request_pending
+from tests.support.waiting import LIMIT_SECONDS
 from workers.search_attributes import register_search_attributes
 
 
@@ -130,7 +131,7 @@ async def test_two_relays_share_the_work(own_store: None, control_dsn: str) -> N
     await make_due()
     other: Any = await asyncpg.connect(control_dsn)
     try:
-        async with other.transaction(), asyncio.timeout(10):
+        async with other.transaction(), asyncio.timeout(LIMIT_SECONDS):
             # As another relay that is about to claim these: they are left to it, and not waited for.
             await other.execute("SELECT 1 FROM workflow_starts ORDER BY id LIMIT 2 FOR UPDATE")
             assert {pending.id for pending in await claim_due()} == set(made[2:])

@@ -17,6 +17,7 @@ from tests.support.meeting import meet
 from tests.support.moves import events_of
 from tests.support.pending_starts import pending_ids
 from tests.support.principals import principal_of
+from tests.support.waiting import LIMIT_SECONDS
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -79,7 +80,7 @@ async def test_a_member_that_is_being_taken_is_passed_over(pool: LonePool) -> No
     try:
         async with other.transaction():
             await other.execute("SELECT 1 FROM databases WHERE uuid = $1 FOR NO KEY UPDATE", first)
-            answer = await asyncio.wait_for(caller.create(), 20)
+            answer = await asyncio.wait_for(caller.create(), LIMIT_SECONDS)
     finally:
         await other.close()
     assert data_of(answer, 201)["uuid"] == str(second)

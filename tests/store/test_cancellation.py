@@ -6,6 +6,7 @@ import random
 
 from app.store.engine import DB
 from app.store.session import connected, fetch, transaction
+from tests.support.waiting import LIMIT_SECONDS
 
 _CONNECTIONS = 3
 _ROUNDS = 300
@@ -19,7 +20,7 @@ async def test_cancelled_transactions_give_their_connections_back(migrated_dsn: 
         async with connected(migrated_dsn, max_size=_CONNECTIONS):
             for _ in range(_ROUNDS):
                 await _cancelled_after(chance.uniform(0, 0.003))
-            async with asyncio.timeout(5), asyncio.TaskGroup() as together:
+            async with asyncio.timeout(LIMIT_SECONDS), asyncio.TaskGroup() as together:
                 for _ in range(_CONNECTIONS):
                     together.create_task(_work())
             rows = await fetch(

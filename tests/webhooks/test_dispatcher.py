@@ -10,7 +10,7 @@ from app.outbox.events import CHANNEL
 from app.store.session import fetch
 from app.webhooks import dispatch
 from tests.support.store import store
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 from workers import event_dispatcher
 
 
@@ -41,7 +41,7 @@ async def test_a_look_that_finds_nothing_calls_for_nothing(control_dsn: str, mon
         assert not due.is_set()
         # A delivery that is made again has no new event.
         await fetch("SELECT pg_notify($1, '')", CHANNEL)
-        await asyncio.wait_for(due.wait(), 10)
+        await asyncio.wait_for(due.wait(), LIMIT_SECONDS)
         dispatching.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await dispatching
