@@ -71,8 +71,8 @@ async def begin_attempt(backup: UUID) -> LockedBackup:
 
 
 async def end_needless(backup: UUID) -> None:
-    """Its tenant has dropped the database: there is nothing that a destruction would have to wait for. Does nothing to
-    one that has ended."""
+    """Its tenant has dropped the database: there is nothing that a destruction or a restore would have to wait for.
+    Does nothing to one that has ended."""
     async with transaction():
         locked = await lock(backup)
         if locked.record.under_way:

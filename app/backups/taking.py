@@ -38,6 +38,8 @@ from app.quotas.usage import storage_of
 from app.store.session import execute, transaction
 
 _BEAT_SECONDS = 5.0
+_BEFORE_CHANGES = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
+"""They keep what there is before something else is done, which goes on where nothing is there to be kept."""
 
 
 class BackupTaking:
@@ -68,10 +70,11 @@ class BackupTaking:
             return record.status
         assert locked.database is not None, "its database is still wanted"
         try:
-            manifest = await self._find_manifest(record)
-            if manifest is None:
-                manifest = await self._dump(record, locked.database)
-            await ends.complete(self._terms, manifest)
+            async with contextlib.AsyncExitStack() as held:
+                manifest = await self._find_manifest(record)
+                if manifest is None:
+                    manifest = await self._dump(record, locked.database, held)
+                await ends.complete(self._terms, manifest)
         except DumpRefused as refusal:
             # An attempt that was thought dead and this one share the dump's account, and each ends that of the other:
             # where there was another, only what is said twice counts.
@@ -80,7 +83,7 @@ class BackupTaking:
                 raise
             if not await ends.is_latest(record):
                 raise NotWanted("another attempt has taken its place") from None
-            if isinstance(refusal, DatabaseDropped) and record.kind is BackupKind.FINAL:
+            if isinstance(refusal, DatabaseDropped) and record.kind in _BEFORE_CHANGES:
                 await ends.end_needless(backup)
             else:
                 await ends.fail(backup, _for_team(refusal))
@@ -104,7 +107,10 @@ class BackupTaking:
         except BackupMissing:
             return None
 
-    async def _dump(self, record: BackupRecord, database: DatabaseRecord) -> BackupManifest:
+    async def _dump(
+        self, record: BackupRecord, database: DatabaseRecord, held: contextlib.AsyncExitStack
+    ) -> BackupManifest:
+        """What it has on the host is left to `held`: nobody waits for that."""
         key = await self._new_key(record)
         adapter = await self._adapters.of_host(database.host_id)
         expected = await storage_of(database.id)
@@ -123,11 +129,12 @@ class BackupTaking:
                 failure="backup_beat_missed",
             ),
         ):
-            async with adapter.dumping(tenant_of(database, self._box)) as dump:
-                until = await keep_until(self._terms, record, dump.consistent_at)
-                ending = msgspec.structs.replace(record, expires_at=until)
-                chunks = self._chunks(record, database.host_id, dump)
-                stored, contents = await self._stream(ending, key, dump, chunks, progress)
+            dump = await held.enter_async_context(adapter.dumping(tenant_of(database, self._box)))
+            until = await keep_until(self._terms, record, dump.consistent_at)
+            ending = msgspec.structs.replace(record, expires_at=until)
+            chunks = self._chunks(record, database.host_id, dump)
+            stored, contents = await self._stream(ending, key, dump, chunks, progress)
+            await dump.let_go()
             # Read again: its logins may have been rotated since.
             now = await databases.find(database.uuid) or database
             manifest = await describe(ending, now, key, self._box, dump=dump, stored=stored, contents=contents)

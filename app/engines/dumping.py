@@ -103,6 +103,9 @@ class Dump(ABC):
         """Everything that the dump holds, ordered by name, at the dump's own moment. Complete only after `chunks` has
         ended. Raises `DumpRefused`; `HostUnavailable`."""
 
+    async def let_go(self) -> None:  # noqa: B027 - not every engine holds something
+        """Ends what others on the host may wait for, once both are complete. Its account goes with the block."""
+
 
 def restrain(pid: int) -> None:
     """Bounds the memory of a dump tool that was just started, and lets everything else go first."""

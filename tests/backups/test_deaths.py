@@ -1,6 +1,7 @@
 """An attempt that dies at any point: what is called completed restores, and nothing of the others stays."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ from app.backups.taking import BackupTaking
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus, ProveBackupInput
 from app.core.clock import utc_now
 from app.core.settings import Settings
+from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.base import HostUnavailable
 from app.engines.dumping import DumpRefused
@@ -32,6 +34,7 @@ from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.backups.test_taking import filled
 from tests.e2e.hosts import postgres
+from tests.support.answers import data_of
 from tests.support.backups import files_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -47,6 +50,7 @@ class FrailStore(BackupStore):
     """Dies, or fails, where it is told to."""
 
     at: str = ""
+    begun: Callable[[], Any] | None = None
     written: Callable[[], Any] | None = None
 
     async def write(
@@ -59,6 +63,9 @@ class FrailStore(BackupStore):
     ) -> StoredParts:
         if self.at == "no store":
             raise StoreUnavailable("s3://a-secret-bucket answered 503")
+        if self.begun is not None:
+            begun, self.begun = self.begun, None
+            await begun()
         stored = await super().write(backup, key, chunks, progress=progress)
         if self.written is not None:
             await self.written()
@@ -266,6 +273,28 @@ async def test_a_database_that_is_deleted_meanwhile(scene: Scene) -> None:
         BackupStatus.CANCELLED,
         "The database was deleted before it had ended.",
     )
+
+
+@pytest.mark.parametrize("what", ["paused", "frozen", "rotated"])
+async def test_a_database_that_changes_meanwhile(scene: Scene, caller: Caller, what: str) -> None:
+    """One that is paused in the middle is dumped again, closed as it is."""
+    backup = await scene.begun()
+    adapter, tenant = await scene.adapters.of_host(scene.database.host_id), tenant_of(scene.database, scene.box)
+    path = f"/databases/{scene.database.uuid}/credential_rotations"
+
+    async def rotate() -> None:
+        data_of(await caller.post(path, {"overlap_seconds": 0}))
+
+    scene.frail.begun = {
+        "paused": lambda: adapter.revoke(tenant),
+        "frozen": lambda: adapter.freeze(tenant),
+        "rotated": rotate,
+    }[what]
+    with contextlib.suppress(HostUnavailable):  # then the workflow tries again
+        await scene.taking.take(backup)
+    assert await scene.taking.take(backup) is BackupStatus.COMPLETED
+    assert (await scene.proven(backup)).proof_status is ProofStatus.PROVEN
+    await adapter.restore(tenant)
 
 
 async def test_a_proof_that_dies_leaves_no_scratch_for_long(scene: Scene) -> None:

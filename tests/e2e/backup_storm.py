@@ -38,6 +38,20 @@ SELECT EXISTS (SELECT FROM backups WHERE status = 'running') AS backup,
        EXISTS (SELECT FROM backups WHERE status = 'completed' AND proof_status = 'running') AS proof,
        EXISTS (SELECT FROM restorations WHERE ended_at IS NULL) AS restore
 """
+_LEFT = """
+SELECT 'backup' AS what, b.uuid::text, b.engine, b.kind, b.status, b.attempts, b.admitted_at::text,
+       b.beat_at::text, b.error
+FROM backups b WHERE b.status IN ('pending', 'running')
+UNION ALL
+SELECT 'proof', b.uuid::text, b.engine, b.kind, b.proof_status, b.proof_number, b.proof_changed_at::text,
+       b.proof_beat_at::text, b.proof_error
+FROM backups b WHERE b.status = 'completed' AND b.proof_status = 'running'
+UNION ALL
+SELECT 'restoration', r.uuid::text, d.engine, r.kind, d.status, 0, r.created_at::text, r.exchanging_at::text, (
+    SELECT o.status || ' ' || coalesce(o.reason::text, '') FROM operations o
+    WHERE o.database_id = d.id AND o.finished_at IS NULL ORDER BY o.id DESC LIMIT 1)
+FROM restorations r JOIN databases d ON d.id = r.database_id WHERE r.ended_at IS NULL
+"""
 _COUNTED = "SELECT count(*), (SELECT sum(balance) FROM accounts), (SELECT count(*) FROM transfers) FROM accounts"
 
 
@@ -271,15 +285,16 @@ def store_lost(folder: Path) -> Iterator[None]:
 async def none_under_way(scene: BackupScene) -> None:
     """Every backup, every proof and every restore comes to its end."""
 
-    async def rested() -> bool:
-        rows = await scene.stack.control(
-            "SELECT count(*) AS n FROM backups WHERE status IN ('pending', 'running')"
-            " OR status = 'completed' AND proof_status = 'running'"
-            " UNION ALL SELECT count(*) FROM restorations WHERE ended_at IS NULL"
-        )
-        return not any(row["n"] for row in rows)
+    left: list[Any] = []
 
-    await until(lambda: _quietly(rested), timeout=240)
+    async def rested() -> bool:
+        left[:] = await scene.stack.control(_LEFT)
+        return not left
+
+    try:
+        await until(lambda: _quietly(rested), timeout=240)
+    except AssertionError:
+        raise AssertionError(f"still under way: {[dict(row) for row in left]}") from None
 
 
 async def completed_ones_restore(scene: BackupScene) -> None:

@@ -13,6 +13,7 @@ from app.backups import keeping
 from app.backups.admission import BackupLimits
 from app.backups.policies import BackupTerms
 from app.contracts.base import Engine
+from app.operations.reasons import ReasonCode
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.locks import transfers_lock
 from app.store.session import fetch
@@ -49,6 +50,34 @@ async def test_what_there_was_is_loaded_back(service: RunningService, caller: Ca
     await until(lambda: _is_active(caller, made))
     assert await visits(made) == 4
     data_of(await caller.delete(f"/backups/{before}"))
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
+@pytest.mark.parametrize("engine", ENGINES[1:])
+async def test_where_its_tenant_has_dropped_the_database_nothing_is_kept_first(
+    service: RunningService, caller: Caller, engine: Engine, damaged: bool
+) -> None:
+    """Nor loaded back."""
+    made = await filled(caller, engine)
+    backup = await backed_up(caller, made)
+    async with session(made) as tenant:
+        await tenant.execute(f"DROP DATABASE `{made['db_name']}`")
+    refused = data_of(await caller.post(f"/databases/{made['uuid']}/backups", {}, params=WAIT), 201)
+    assert (refused["status"], "dropped it" in refused["error"]) == ("failed", True)
+    path = f"/databases/{made['uuid']}/restorations"
+    operation = body_of(await caller.post(path, {"backup_uuid": backup["uuid"]}), 202)["operation"]
+    async with _held_before_the_exchange(made, "cancelled") as before:
+        seen = data_of(await caller.get(f"/backups/{before}"))
+        assert (seen["kind"], seen["error"]) == ("before_restore", ReasonCode.DATABASE_DROPPED.message)
+        if damaged:
+            _flip(service, backup["uuid"])
+    assert (await ended(caller, operation["uuid"]))["status"] == ("failed" if damaged else "succeeded")
+    await until(lambda: _is_active(caller, made))
+    async with session(made) as tenant:
+        await tenant.execute("SHOW TABLES")
+        assert len(await tenant.fetchall()) == (0 if damaged else 1)
+    if not damaged:
+        assert await visits(made) == 3
 
 
 @pytest.mark.parametrize("engine", [Engine.POSTGRES])
@@ -128,8 +157,9 @@ async def _has_no_room(caller: Caller, backup: dict[str, Any]) -> bool:
 
 
 @asynccontextmanager
-async def _held_before_the_exchange(made: dict[str, Any]) -> AsyncIterator[UUID]:
-    """What there was is in this backup, and nothing of it is touched before the end of the block."""
+async def _held_before_the_exchange(made: dict[str, Any], status: str = "completed") -> AsyncIterator[UUID]:
+    """What there was is in this backup, which has that status, and nothing of it is touched before the end of the
+    block."""
     database = UUID(made["uuid"])
 
     async def noted() -> UUID | None:
@@ -139,14 +169,14 @@ async def _held_before_the_exchange(made: dict[str, Any]) -> AsyncIterator[UUID]
         )
         return rows[0]["before_uuid"] if rows else None
 
-    async def completed() -> bool:
+    async def taken() -> bool:
         [row] = await fetch("SELECT status FROM backups WHERE uuid = $1", before)
-        return bool(row["status"] == "completed")
+        return bool(row["status"] == status)
 
     before = await until(noted)
     assert before is not None, "it was waited for"
     async with transfers_lock(database):
-        await until(completed)
+        await until(taken)
         yield before
 
 

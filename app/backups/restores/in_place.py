@@ -145,11 +145,12 @@ async def back_up_first(restoration: UUID) -> bool:
 
 
 async def is_backed_up(found: RestorationRecord) -> bool:
-    """Whether what there was is kept. Raises `BackupUnmade` when it won't be."""
+    """Whether what there was is kept, or there was nothing: such a backup is cancelled, and no other is but with the
+    whole database. Raises `BackupUnmade` when it won't be."""
     before = None if found.before_uuid is None else await backups.find(found.before_uuid)
     if before is None or before.status in (BackupStatus.PENDING, BackupStatus.RUNNING):
         return False
-    if before.status is not BackupStatus.COMPLETED:
+    if before.status not in (BackupStatus.COMPLETED, BackupStatus.CANCELLED):
         raise BackupUnmade(f"the backup of what there was is {before.status.value}")
     return True
 

@@ -21,6 +21,7 @@ from app.backups.restores.records import RestorationRecord
 from app.backups.restoring import ContentsDiffer, LoadReport, differences, load_backup
 from app.backups.storage.errors import BackupDamaged, BackupMissing, KeyUnknown
 from app.backups.storage.store import BackupStore
+from app.contracts.backups import BackupStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.restores import RestorationKind
 from app.core.secrets import SecretBox
@@ -196,6 +197,10 @@ class Transfers:
     async def _load_back(
         self, adapter: EngineAdapter, record: DatabaseRecord, before: UUID, workflow_id: str | None
     ) -> None:
+        kept = await backups.find(before)
+        if kept is not None and kept.status is BackupStatus.CANCELLED:  # there was nothing
+            await self._empty_closed(adapter, record)
+            return
         try:
             await self._load_anew(adapter, record, before, workflow_id)
         except _HOPELESS as fault:
@@ -204,11 +209,13 @@ class Transfers:
     async def _load_anew(
         self, adapter: EngineAdapter, record: DatabaseRecord, backup: UUID, workflow_id: str | None
     ) -> None:
-        tenant = tenant_of(record, self._box)
+        await self._empty_closed(adapter, record)
+        await self._load_backup(backup, adapter, tenant_of(record, self._box), workflow_id)
+
+    async def _empty_closed(self, adapter: EngineAdapter, record: DatabaseRecord) -> None:
         async with database_lock(record.uuid):
-            await adapter.revoke(tenant)
+            await adapter.revoke(tenant_of(record, self._box))
             await self._empty(adapter, record)
-        await self._load_backup(backup, adapter, tenant, workflow_id)
 
 
 async def _open(restoration: UUID) -> RestorationRecord:

@@ -13,6 +13,7 @@ from app.backups.storage.errors import BackupStoreError
 from app.backups.storage.manifest import Part, StoredParts
 from app.backups.storage.objects import Objects
 from app.backups.storage.parts import STEP_BYTES, CompressedPart, Compressor
+from app.backups.storage.reading_ahead import reading_ahead
 from app.core.priority import put_thread_last
 
 _THREADS = 8
@@ -50,16 +51,17 @@ class WriteAttempt:
     async def write(self, chunks: AsyncIterator[bytes], progress: Callable[[int], None]) -> StoredParts:
         compressor, done = Compressor(), 0
         waiting, size = list[bytes](), 0
-        async for chunk in chunks:
-            for start in range(0, len(chunk), STEP_BYTES):
-                waiting.append(chunk[start : start + STEP_BYTES])
-                size += len(waiting[-1])
-                if size >= STEP_BYTES:
-                    if part := await in_background(compressor.feed, waiting):
-                        await self._begin(part)
-                    waiting, size = [], 0
-            done += len(chunk)
-            progress(done)
+        async with reading_ahead(chunks) as ahead:
+            async for chunk in ahead:
+                for start in range(0, len(chunk), STEP_BYTES):
+                    waiting.append(chunk[start : start + STEP_BYTES])
+                    size += len(waiting[-1])
+                    if size >= STEP_BYTES:
+                        if part := await in_background(compressor.feed, waiting):
+                            await self._begin(part)
+                        waiting, size = [], 0
+                done += len(chunk)
+                progress(done)
         if part := await in_background(compressor.feed, waiting):
             await self._begin(part)
         if part := await in_background(compressor.finish):

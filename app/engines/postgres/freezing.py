@@ -19,7 +19,7 @@ _SCHEMA_PREFIX = "headwater_frozen_"
 """Followed by random characters, because a tenant could create a schema of any name that it can predict."""
 _FIND_SCHEMA = """
 SELECT nspname::text, obj_description(oid, 'pg_namespace') IS NOT NULL AS complete FROM pg_namespace
-WHERE starts_with(nspname, $1) AND nspowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+WHERE starts_with(nspname, $1) AND nspowner = (SELECT oid FROM pg_roles WHERE rolname = coalesce($2, current_user))
 """
 # All rights to write to objects of the tenant: on tables, on columns, and to create in schemas.
 _HELD = """
@@ -102,7 +102,7 @@ async def is_begun(inside: Any) -> bool:
 
 async def is_complete(inside: Any) -> bool:
     """Whether an earlier freeze was completed."""
-    row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX)
+    row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX, None)
     return row is not None and row["complete"]
 
 
@@ -160,9 +160,10 @@ async def _give_batch(inside: Any, schema: str) -> bool:
     return deleted != "DELETE 0"
 
 
-async def schema_of(inside: Any) -> str | None:
-    """The name of our own schema in the database, if something was taken."""
-    row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX)
+async def schema_of(inside: Any, administrator: str | None = None) -> str | None:
+    """The name of our own schema in the database, if something was taken. `administrator`: where the session is not
+    its own."""
+    row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX, administrator)
     return row["nspname"] if row is not None else None
 
 

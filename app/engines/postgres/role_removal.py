@@ -23,11 +23,11 @@ ORDER BY 1 LIMIT 100
 _LOCK_KEY = "hashtextextended('headwater ' || $1::text, 0)"
 
 
-async def drop_role(connections: PostgresConnections, connection: Any, role: str) -> None:
+async def drop_role(connections: PostgresConnections, connection: Any, role: str, *, durably: bool = True) -> None:
     """The caller holds the lock of the role's tenant on `connection`. Where others name the role, what they say of it
-    goes first."""
+    goes first. `durably`: else a crash of the server may bring it back."""
     try:
-        await connection.execute(statements.drop_role(role))
+        await connection.execute(("" if durably else statements.NOT_DURABLY) + statements.drop_role(role))
         return
     except asyncpg.DependentObjectsStillExistError:
         await connection.execute(f'DROP OWNED BY "{role}"')

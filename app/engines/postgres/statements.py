@@ -127,6 +127,10 @@ def open_for_service(database: str) -> str:
     return f'REVOKE ALL ON DATABASE "{database}" FROM PUBLIC; ALTER DATABASE "{database}" ALLOW_CONNECTIONS true'
 
 
+NOT_DURABLY = "SET LOCAL synchronous_commit = off; "
+"""Before statements that are sent together: nobody waits for the disk, and a crash of the server may undo them."""
+
+
 def drop_role(role: str) -> str:
     """Includes what it may own in the administrator's database, if that is open to everybody."""
     return f'DROP OWNED BY "{role}"; DROP ROLE "{role}"'

@@ -45,6 +45,8 @@ class Entry(msgspec.Struct):
     tag: str
     namespace: str | None
     definition: str | None
+    copy: str | None
+    """The statement that the rows of a table follow."""
     owner: str | None
 
 
@@ -78,7 +80,7 @@ class Archive:
         self._left = 0
 
     def see(self, entry: Entry) -> None:
-        """Called with each entry. May change its definition: then the changed one is passed on."""
+        """Called with each entry. May change its definition and its copy: then the changed ones are passed on."""
 
     def feed(self, piece: bytes) -> bytes:
         """The piece as it is to be passed on; nothing while an entry isn't complete. Raises `ArchiveInvalid`."""
@@ -150,7 +152,9 @@ class Archive:
         definition = self._text()
         ends = self._at
         self._skip()  # how it is dropped
-        self._skip()  # the statement for its data
+        copy_begins = self._at
+        copy = self._text()
+        copy_ends = self._at
         namespace = self._text()
         self._skip()  # the tablespace
         self._skip()  # the access method
@@ -162,15 +166,26 @@ class Archive:
             pass
         self._take(1 + self._offset_bytes)  # where its data begins
         entry = Entry(
-            id=number, kind=kind or "", tag=tag or "", namespace=namespace, definition=definition, owner=owner
+            id=number,
+            kind=kind or "",
+            tag=tag or "",
+            namespace=namespace,
+            definition=definition,
+            copy=copy,
+            owner=owner,
         )
         upto = self._at
         self.see(entry)
         if entry.definition != definition:
-            self._pass_on(begins)
-            self._complete += self._written(entry.definition or "")
-            self._begins = ends
+            self._replace(begins, ends, entry.definition)
+        if entry.copy != copy:
+            self._replace(copy_begins, copy_ends, entry.copy)
         self._pass_on(upto)
+
+    def _replace(self, begins: int, ends: int, text: str | None) -> None:
+        self._pass_on(begins)
+        self._complete += self._written(text or "")
+        self._begins = ends
 
     def _pass_on(self, upto: int) -> None:
         self._complete += self._buffer[self._begins : upto]

@@ -80,7 +80,7 @@ class PostgresDump(Dump):
                     yield passed
                 piece = b""
             if await self._tool.end() != 0:
-                await answering(self._connections)
+                await answering(self._connections, self._tool.errors)
                 raise DumpRefused(said(self._tool.errors, "pg_dump was ended, or took too much memory"))
             self._dumped.finish()
             self._complete()
@@ -105,6 +105,9 @@ class PostgresDump(Dump):
                     f"{shown} has {tables[shown].rows} rows, and its dump {self._dumped.rows.get(number, 0)}"
                 )
         return fingerprints.ordered([*found, *self._dumped.sequences])
+
+    async def let_go(self) -> None:
+        self._snapshot.end()
 
     def _complete(self) -> None:
         """Raises `DumpRefused` unless the dump has the rows of every table."""

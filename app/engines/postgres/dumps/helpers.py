@@ -49,6 +49,8 @@ class Helper(msgspec.Struct, frozen=True):
     password: str
     reads_everything: bool
     """Whether row level security doesn't apply to it."""
+    administrator: str
+    """Who made it."""
 
     def __repr__(self) -> str:
         return f"Helper({self.name})"
@@ -105,7 +107,8 @@ async def _make(connection: Any, tenant: Tenant, found: catalog.TenantObjects, p
     password = secrets.token_urlsafe(32)
     role = f'"{helper_name(tenant.name, purpose)}"'
     row = await connection.fetchrow(
-        "SELECT rolsuper OR rolbypassrls AS bypasses, (now() + make_interval(secs => $1))::text AS until"
+        "SELECT rolname::text AS administrator, rolsuper OR rolbypassrls AS bypasses,"
+        " (now() + make_interval(secs => $1))::text AS until"
         " FROM pg_roles WHERE rolname = current_user",
         _LOGIN_SECONDS,
     )
@@ -134,10 +137,11 @@ async def _make(connection: Any, tenant: Tenant, found: catalog.TenantObjects, p
             raise EngineError(f"{tenant.name} is on this host in part")
         # Its roles may not log in, and others have no CONNECT: the helper alone gets in.
         written.append(statements.open_for_service(tenant.name))
-    await connection.execute("; ".join(written))
+    # The host's tenants commit to the same disk. What a crash takes of an account, the next dump makes.
+    await connection.execute(statements.NOT_DURABLY + "; ".join(written))
     name = helper_name(tenant.name, purpose)
     oid = await connection.fetchval("SELECT oid FROM pg_roles WHERE rolname = $1", name)
-    return Helper(name, oid, password, reads_everything)
+    return Helper(name, oid, password, reads_everything, row["administrator"])
 
 
 async def _leave(connections: PostgresConnections, tenant: Tenant, purpose: str, helper: Helper) -> None:
@@ -157,9 +161,10 @@ async def _remove(connections: PostgresConnections, connection: Any, name: str, 
     role = helper_name(name, purpose)
     if not await connection.fetchval("SELECT count(*) FROM pg_roles WHERE rolname = $1", role):
         return False
-    await connection.execute(f'ALTER ROLE "{role}" NOLOGIN CONNECTION LIMIT 0')
+    await connection.execute(f'{statements.NOT_DURABLY}ALTER ROLE "{role}" NOLOGIN CONNECTION LIMIT 0')
     await end_sessions_of(connection, name, role)
-    await drop_role(connections, connection, role)
+    # One that a crash brings back may not log in for long. What was loaded is as durable as the end of its account.
+    await drop_role(connections, connection, role, durably=purpose == LOAD)
     return True
 
 

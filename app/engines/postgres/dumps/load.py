@@ -41,6 +41,7 @@ the tool prints no code; a dump that says so itself is loaded again, at its tena
 _TRANSACTIONS = "--transaction-size=100"
 """Not one for each object, and not one for all, whose locks the server would hold together. Since version 17."""
 _TRANSACTIONS_SINCE = 17
+_ROWS_FOLLOW = " FROM stdin;\n"
 _MOST_OF_ACCOUNTS = 16 * 2**20
 """Characters of statements that wait for the end of a load."""
 
@@ -57,6 +58,7 @@ class _Loadable(Archive):
         self._owner = owner
         self._accounts = accounts
         self._of_template: set[str] = set()
+        self._made: set[tuple[str | None, str]] = set()
         self.of_accounts: list[str] = []
         """Default rights that the owner's accounts give, which the tenant may not change."""
         self._accounts_length = 0
@@ -69,6 +71,10 @@ class _Loadable(Archive):
             entry.definition = roles.granted(definition)
             if entry.kind == "DEFAULT ACL":
                 self._keep(RoleNames(self.database, self._owner, carried).given_by_accounts(definition))
+        elif entry.kind == "TABLE":
+            self._made.add((entry.namespace, entry.tag))
+        elif entry.kind == "TABLE DATA" and (entry.namespace, entry.tag) in self._made:
+            entry.copy = _frozen(entry)
         elif entry.kind == "POLICY":
             entry.definition = roles.policy(definition)
         elif entry.kind == "EXTENSION" and _OF_TEMPLATE.search(definition):
@@ -86,6 +92,17 @@ class _Loadable(Archive):
                     raise ArchiveInvalid(f"the default rights of its users are above {_MOST_OF_ACCOUNTS // 2**20} MiB")
         except ValueError as error:
             raise ArchiveInvalid(str(error)) from error
+
+
+def _frozen(entry: Entry) -> str | None:
+    """The rows as they are when a vacuum has been over them: else the first look at each, which is the comparison's,
+    writes it once more. The server takes them so into a table that was made or emptied in the same transaction. It is
+    empty, and nobody's trigger is there yet."""
+    copy = entry.copy or ""
+    if not copy.endswith(_ROWS_FOLLOW):
+        return entry.copy
+    table = f"{quoted(entry.namespace or '')}.{quoted(entry.tag)}"
+    return f"TRUNCATE TABLE ONLY {table}; {copy.removesuffix(_ROWS_FOLLOW)} FROM stdin WITH (FREEZE);\n"
 
 
 async def load(
@@ -118,7 +135,7 @@ async def load(
         loadable = _Loadable(tenant.name, owner.name, accounts)
         await _feed(running, loadable, chunks)
         if await running.end() != 0:
-            await answering(connections)
+            await answering(connections, running.errors)
             why = said(running.errors, "pg_restore was ended, or took too much memory")
             if any(sign in running.errors for sign in _LACKING):
                 raise HostFull(why)

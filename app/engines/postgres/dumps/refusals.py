@@ -26,10 +26,23 @@ def refused(host: str) -> Iterator[None]:
         raise DumpRefused(str(error), code=error.code) from error
 
 
-async def answering(connections: PostgresConnections) -> None:
-    """Raises `HostUnavailable` if the host doesn't answer: then that is why a tool has failed."""
+_LOST = (
+    "server closed the connection unexpectedly",
+    "SSL connection has been closed unexpectedly",
+    "could not receive data from server",
+    "could not send data to server",
+    "no connection to the server",
+)
+"""What the client's library says, in the language of its own environment, of a session that was ended."""
+
+
+async def answering(connections: PostgresConnections, errors: str) -> None:
+    """Raises `HostUnavailable` if the host doesn't answer, or has ended the tool's session: then that is why it has
+    failed, and another attempt may succeed. `errors` are the tool's messages."""
     async with connections.admin_alone() as connection:
         await connection.execute("SELECT 1")
+    if any(sign in errors for sign in _LOST):
+        raise HostUnavailable(f"{connections.host}: the connection was lost")
 
 
 def said(errors: str, otherwise: str) -> str:

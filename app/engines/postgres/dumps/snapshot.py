@@ -20,6 +20,8 @@ from app.engines.postgres.dumps.refusals import refused
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
 
 _BATCH = 50
+"""Of the tables that one statement reads."""
+_LOCKED_AT_ONCE = 500
 _STATEMENT_SECONDS = 6 * 3600
 """For the fingerprint of one table, or of some."""
 _SIGN_OF_LIFE_SECONDS = 60
@@ -95,6 +97,10 @@ class Snapshot:
             async with self._turn:
                 await self._session.execute("SELECT 1")
 
+    def end(self) -> None:
+        """Repeatable."""
+        self._session.terminate()
+
     async def _room(self) -> int:
         """How many tables may be locked."""
         room = await self._session.fetchrow(_ROOM)
@@ -120,7 +126,7 @@ class Snapshot:
             )
 
     async def _lock(self, tables: Sequence[Table]) -> None:
-        for batch in _batches(tables):
+        for batch in _batches(tables, _LOCKED_AT_ONCE):
             names = ", ".join(f"ONLY {table.qualified}" for table in batch)
             try:
                 await self._session.execute(f"LOCK TABLE {names} IN ACCESS SHARE MODE")
@@ -170,8 +176,6 @@ async def snapshot(
 ) -> AsyncIterator[Snapshot]:
     """A session of the helper, with its snapshot taken. `alone`: no tool reads beside it. Raises `DumpRefused`;
     `HostUnavailable`."""
-    async with connections.admin_in(tenant.name) as inside:
-        own_schema = await freezing.schema_of(inside) or ""
     with refused(connections.host):
         session = await connections.unprivileged(
             helper.name,
@@ -182,8 +186,9 @@ async def snapshot(
         )
     keeping = None
     try:
-        taken = Snapshot(session, connections.host, own_schema)
         with refused(connections.host):
+            own_schema = await freezing.schema_of(session, helper.administrator) or ""
+            taken = Snapshot(session, connections.host, own_schema)
             await taken.begin(helper)
         keeping = asyncio.create_task(taken.keep_alive())
         yield taken
@@ -194,9 +199,9 @@ async def snapshot(
         session.terminate()
 
 
-def _batches(tables: Sequence[Table]) -> Iterator[Sequence[Table]]:
-    for at in range(0, len(tables), _BATCH):
-        yield tables[at : at + _BATCH]
+def _batches(tables: Sequence[Table], size: int = _BATCH) -> Iterator[Sequence[Table]]:
+    for at in range(0, len(tables), size):
+        yield tables[at : at + size]
 
 
 def _settings(*, alone: bool) -> dict[str, str]:
