@@ -136,6 +136,7 @@ class Adapter:
     """One whose statements all fail with the server's words, which quote them."""
 
     engine = Engine.POSTGRES
+    telemetry_name = "postgresql"
     address = AdminAddress(host="db.example.com", port=5432, user="postgres", password=f"{MARK}-of-ours")
 
     @traced
