@@ -1,7 +1,6 @@
 """Holding a workflow at one of its activities, in workers of this process."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -30,15 +29,28 @@ class Gate:
     """Nothing is held: the activity fails, as often as it is tried, as when its host is away."""
 
 
+@dataclass
+class Run:
+    """What one run of a workflow has reached."""
+
+    workflow: str
+    workflow_id: str
+    steps: list[str] = field(default_factory=list)
+    """In order."""
+
+
 class Gates(temporalio.client.Interceptor, Interceptor):
     """An interceptor of the client, which its workers inherit."""
 
     def __init__(self) -> None:
-        self.steps: dict[str, list[str]] = defaultdict(list)
-        """By the id of the workflow, in order."""
+        self.runs: dict[str, Run] = {}
+        """By their ids, in the order of their first steps."""
         self._closed: list[Gate] = []
         """The newest first."""
         self._open = False
+
+    def has_reached(self, workflow_id: str, step: str) -> bool:
+        return any(run.workflow_id == workflow_id and step in run.steps for run in self.runs.values())
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _Held(next, self)
@@ -65,8 +77,9 @@ class Gates(temporalio.client.Interceptor, Interceptor):
 
     async def pass_through(self, info: activity.Info) -> None:
         workflow_id = info.workflow_id or ""
-        if info.activity_type not in self.steps[workflow_id]:
-            self.steps[workflow_id].append(info.activity_type)
+        run = self.runs.setdefault(info.workflow_run_id or "", Run(info.workflow_type or "", workflow_id))
+        if info.activity_type not in run.steps:
+            run.steps.append(info.activity_type)
         for gate in () if self._open else self._closed:
             if (gate.workflow, gate.step) == (info.workflow_type, info.activity_type) and not gate.opened.is_set():
                 if gate.workflow_id not in ("", workflow_id):

@@ -36,10 +36,12 @@ async def _provision(place: ServiceUnderTest) -> Begun:
 
 
 async def _provision_cancelled(place: ServiceUnderTest) -> Begun:
-    async with place.gates.holding("ProvisionDatabase", "create_database") as gate:
+    """Before there is anything of it: what was made meanwhile would be active, and stay."""
+    async with place.gates.holding("ProvisionDatabase", "create_database", away=True) as gate:
         begun = await _provision(place)
         await gate.reached.wait()
         await place.client.get_workflow_handle(gate.workflow_id).cancel()
+        await until(lambda: place.gates.has_reached(gate.workflow_id, "abandon_provisioning"))
     return begun
 
 
@@ -208,7 +210,9 @@ CASES = {
     "ReclaimSpace": Case("ReclaimSpace", _scheduled(ScheduleId.RECLAIM_SPACE)),
     "CloseUsage": Case("CloseUsage", _scheduled(ScheduleId.CLOSE_USAGE)),
     "ProvisionDatabase": Case("ProvisionDatabase", _provision, waits="create_database"),
-    "ProvisionDatabase, cancelled": Case("ProvisionDatabase", _provision_cancelled, frozenset({"create_database"})),
+    "ProvisionDatabase, cancelled": Case(
+        "ProvisionDatabase", _provision_cancelled, frozenset({"create_database", "replace_host"})
+    ),
     "DeleteDatabase": Case("DeleteDatabase", _delete, waits="revoke_access"),
     "ApplyLimits": Case("ApplyLimits", _limits, waits="apply_limits"),
     "ApplyAccess": Case("ApplyAccess", _access, waits="apply_access"),

@@ -15,7 +15,7 @@ import pytest_asyncio
 from temporalio.api.common.v1 import WorkflowExecution as ExecutionRef
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
 from app.contracts.base import Engine
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
@@ -36,11 +36,11 @@ from app.webhooks.egress.sender import Sender
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.backups import folder_store
-from tests.support.gates import Gates
+from tests.support.gates import Gates, Run
 from tests.support.provisioners import postgres_provisioner
 from tests.support.service import REGION, running_service
 from tests.support.store import store
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 from tests.upkeep.reconcile.by_hand import CASES
 from tests.upkeep.reconcile.interrupted import Begun, Case, ServiceUnderTest
 from workers.backups import serve_backups
@@ -56,6 +56,8 @@ from workers.search_attributes import register_search_attributes
 QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION))
 OPERATIONS = ("cancel", "terminate", "reset")
 GRACE = "grace period"
+SELDOM = 10_000_000.0
+"""Seconds: no scheduled run falls into a test by chance."""
 WAITING = [name for name, case in CASES.items() if case.waits]
 FIRST_WAITING = list({CASES[name].workflow: name for name in reversed(WAITING)}.values())[::-1]
 """The first case of each workflow that waits."""
@@ -82,10 +84,10 @@ async def place(
             pool_size=0,
             final_backups=False,
             webhook_retry_schedule=(0, 0),
-            sweep_interval_seconds=86_400,
-            refill_interval_seconds=86_400,
-            reconcile_interval_seconds=86_400,
-            quota_interval_seconds=86_400,
+            sweep_interval_seconds=SELDOM,
+            refill_interval_seconds=SELDOM,
+            reconcile_interval_seconds=SELDOM,
+            quota_interval_seconds=SELDOM,
         )
         gates = Gates()
         config = (await connect(temporal.address, "default")).config()
@@ -202,7 +204,7 @@ async def test_a_deletion_in_its_grace_period(place: ServiceUnderTest) -> None:
     for operation in OPERATIONS:
         async with place.gates.holding("DeleteDatabase", "look_at_grace") as gate:
             begun = await CASES["DeleteDatabase"].begin(place)
-            await asyncio.wait_for(gate.reached.wait(), 60)
+            await asyncio.wait_for(gate.reached.wait(), LIMIT_SECONDS)
             database = gate.workflow_id.split("/")[1]
             await fetch("UPDATE databases SET destroy_at = now() + interval '1 hour' WHERE uuid::text = $1", database)
         handle = place.client.get_workflow_handle(gate.workflow_id)
@@ -219,7 +221,7 @@ async def _interrupt(place: ServiceUnderTest, case: Case, of_each: int, *, first
             operation = OPERATIONS[number % len(OPERATIONS)]
             async with place.gates.holding(case.workflow, step) as gate:
                 begun = await case.begin(place)
-                await asyncio.wait_for(gate.reached.wait(), 60)
+                await asyncio.wait_for(gate.reached.wait(), LIMIT_SECONDS)
                 handle = place.client.get_workflow_handle(gate.workflow_id)
                 await _operate(handle, operation)
                 # Or the step would finish what nothing asks for any more.
@@ -231,7 +233,7 @@ async def _interrupt_waiting(place: ServiceUnderTest, case: Case, operation: str
     assert case.waits is not None
     async with place.gates.holding(case.workflow, case.waits, away=True) as gate:
         begun = await case.begin(place)
-        await asyncio.wait_for(gate.reached.wait(), 60)
+        await asyncio.wait_for(gate.reached.wait(), LIMIT_SECONDS)
         handle = place.client.get_workflow_handle(gate.workflow_id)
         await until(lambda: _has_begun_waiting(handle))
         await _operate(handle, operation)
@@ -240,21 +242,23 @@ async def _interrupt_waiting(place: ServiceUnderTest, case: Case, operation: str
 
 async def _steps(place: ServiceUnderTest, case: Case) -> list[str]:
     """Those of a run that nobody holds up."""
-    known = {one.run_id for one in await _runs(place, case)}
+    known = set(place.gates.runs)
     begun = await case.begin(place)
 
-    async def ended() -> list[WorkflowExecution]:
-        new = [one for one in await _runs(place, case) if one.run_id not in known]
-        return new if all(one.status is not WorkflowExecutionStatus.RUNNING for one in new) else []
+    def new() -> dict[str, Run]:
+        runs = place.gates.runs.items()
+        return {run_id: run for run_id, run in runs if run.workflow == case.workflow and run_id not in known}
 
-    runs = await until(ended)
+    async def ended() -> bool:
+        # Asked for one by one: Temporal's lists are a moment behind.
+        handles = [place.client.get_workflow_handle(run.workflow_id, run_id=run_id) for run_id, run in new().items()]
+        states = [(await handle.describe()).status for handle in handles]
+        return bool(states) and WorkflowExecutionStatus.RUNNING not in states
+
+    await until(ended)
     await until(begun.settled)
-    steps = dict.fromkeys(step for run in reversed(runs) for step in place.gates.steps[run.id])
+    steps = dict.fromkeys(step for run in new().values() for step in run.steps)
     return [step for step in steps if step not in case.skipped]
-
-
-async def _runs(place: ServiceUnderTest, case: Case) -> list[WorkflowExecution]:
-    return [one async for one in place.client.list_workflows(f"WorkflowType = '{case.workflow}'")]
 
 
 async def _operate(handle: WorkflowHandle[Any, Any], operation: str) -> None:
