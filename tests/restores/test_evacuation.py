@@ -15,6 +15,7 @@ from app.contracts.base import Engine
 from app.engines.base import FoundTenant
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
+from app.local.temporal import TemporalService
 from app.store.session import fetch
 from tests import servers
 from tests.restores.conftest import ENGINES
@@ -22,6 +23,7 @@ from tests.restores.support import backed_up, ended, filled, full, session, visi
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
+from tests.support.namespaces import new_namespace
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.sampled import SampledDatabase
 from tests.support.service import REGION, RunningService, running_service
@@ -29,35 +31,37 @@ from tests.support.store import store
 from tests.support.waiting import until
 
 
-@pytest_asyncio.fixture
-async def pair(
+@pytest_asyncio.fixture(scope="module")
+async def service(
     tmp_path_factory: pytest.TempPathFactory,
     control_server: RunningServer,
+    temporal_server: TemporalService,
     postgres_server: RunningServer,
     mysql_server_if_any: RunningServer | None,
-    engine: Engine,
+) -> AsyncIterator[RunningService]:
+    """One with a host of each engine. What hosts have too much goes soon."""
+    async with running_service(
+        tmp_path_factory.mktemp("evacuated"),
+        control_server,
+        temporal_server,
+        postgres_server,
+        mysql_server_if_any,
+        namespace=await new_namespace(temporal_server),
+        RECONCILE_INTERVAL_SECONDS="2",
+        ORPHAN_AGE_SECONDS="1",
+        # The test measures by itself, at moments of its choice. A Schedule has a run in each interval, at a random
+        # time: of an hour, that may be now.
+        QUOTA_INTERVAL_SECONDS="1000000",
+    ) as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def pair(
+    tmp_path_factory: pytest.TempPathFactory, service: RunningService, engine: Engine
 ) -> AsyncIterator[tuple[RunningService, RunningServer]]:
-    """A service with a host of this engine, and the server of another. What hosts have too much goes soon."""
-    folder = tmp_path_factory.mktemp("evacuated")
-    mysql = None if engine is Engine.POSTGRES else mysql_server_if_any
-    async with (
-        _another(engine, tmp_path_factory.mktemp("other")) as other,
-        # The workers of another service would take its tasks.
-        servers.temporal(tmp_path_factory.mktemp("temporal")) as temporal,
-        running_service(
-            folder,
-            control_server,
-            temporal,
-            postgres_server,
-            mysql,
-            RECONCILE_INTERVAL_SECONDS="2",
-            ORPHAN_AGE_SECONDS="1",
-            # The test measures by itself, at moments of its choice. A Schedule has a run in each interval, at a random
-            # time: of an hour, that may be now.
-            QUOTA_INTERVAL_SECONDS="1000000",
-        ) as service,
-        store(service.control_dsn),
-    ):
+    """The service, and another server of this engine."""
+    async with _another(engine, tmp_path_factory.mktemp("other")) as other, store(service.control_dsn):
         yield service, other
 
 
@@ -106,7 +110,7 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
     async with session(after | moved) as reader:
         with pytest.raises(Exception, match=r"denied|read-only"):
             await reader.execute("INSERT INTO visits VALUES (100, 'mine')")
-    events = await fetch("SELECT type FROM events WHERE type = 'database.moved'")
+    events = await fetch("SELECT type FROM events WHERE type = 'database.moved' AND team_id = $1", caller.team_id)
     assert len(events) == 1
     assert await visits(without) == 3, "what has no backup stays where it is"
     for minute in (2, 3):

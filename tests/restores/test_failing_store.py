@@ -14,14 +14,15 @@ import pytest_asyncio
 from app.contracts.base import Engine
 from app.databases.records import find
 from app.hosts.adapters import Adapters
+from app.local.temporal import TemporalService
 from app.store.session import fetch
-from tests import servers
 from tests.restores.support import backed_up, filled, full, session, visits, waits_for
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
+from tests.support.namespaces import new_namespace
 from tests.support.object_stores import MotoService, s3_server
-from tests.support.service import running_service
+from tests.support.service import RunningService, running_service
 from tests.support.store import store
 from tests.support.store_faults import Fault, StoreFaults, store_faults
 from tests.support.waiting import until
@@ -42,39 +43,52 @@ class Far:
     caller: Caller
     way: StoreFaults
     adapters: Adapters
+    before: frozenset[str]
+    """Databases of other tests, by their names on the host."""
+
+
+@dataclass(frozen=True)
+class FarService:
+    service: RunningService
+    way: StoreFaults
+
+
+@pytest_asyncio.fixture(scope="module")
+async def far_service(
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    temporal_server: TemporalService,
+    postgres_server: RunningServer,
+) -> AsyncIterator[FarService]:
+    folder = tmp_path_factory.mktemp("far")
+    async with s3_server(MotoService(folder)) as server, store_faults(server.port) as way:
+        async with httpx.AsyncClient() as http:
+            (await http.put(f"{server.url}/far")).raise_for_status()
+        async with running_service(
+            folder,
+            control_server,
+            temporal_server,
+            postgres_server,
+            None,
+            namespace=await new_namespace(temporal_server),
+            others={**server.environ, "AWS_ENDPOINT_URL": way.url},
+            BACKUP_STORE="s3://far/prefix",
+            BACKUP_STORE_TIMEOUT_SECONDS="1",
+            DELETION_GRACE_SECONDS="1",
+        ) as service:
+            yield FarService(service, way)
 
 
 @pytest_asyncio.fixture
-async def far(
-    tmp_path_factory: pytest.TempPathFactory, control_server: RunningServer, postgres_server: RunningServer
-) -> AsyncIterator[Far]:
-    folder = tmp_path_factory.mktemp("far")
-    async with (
-        s3_server(MotoService(folder)) as server,
-        store_faults(server.port) as way,
-        servers.temporal(tmp_path_factory.mktemp("temporal")) as temporal,
-    ):
-        async with httpx.AsyncClient() as http:
-            (await http.put(f"{server.url}/far")).raise_for_status()
-        async with (
-            running_service(
-                folder,
-                control_server,
-                temporal,
-                postgres_server,
-                None,
-                others={**server.environ, "AWS_ENDPOINT_URL": way.url},
-                BACKUP_STORE="s3://far/prefix",
-                BACKUP_STORE_TIMEOUT_SECONDS="1",
-                DELETION_GRACE_SECONDS="1",
-            ) as service,
-            store(service.control_dsn),
-        ):
-            adapters = Adapters(service.box)
-            try:
-                yield Far(await service.caller(), way, adapters)
-            finally:
-                await adapters.close()
+async def far(far_service: FarService) -> AsyncIterator[Far]:
+    service, way = far_service.service, far_service.way
+    async with store(service.control_dsn):
+        adapters = Adapters(service.box)
+        try:
+            yield Far(await service.caller(), way, adapters, frozenset(await _kept()))
+        finally:
+            way.decide = lambda _method, _path: None
+            await adapters.close()
 
 
 async def test_every_restore_says_so_and_opens_nothing(far: Far) -> None:
@@ -134,10 +148,13 @@ async def _is_gone(database: UUID) -> bool:
 
 
 async def _is_alone(far: Far, made: dict[str, Any]) -> bool:
-    """On its host is this database and no other of ours, no scratch among them."""
+    """On its host is this database and no other that came since, no scratch among them."""
     rows = await fetch("SELECT host_id, engine_name FROM databases WHERE uuid = $1", UUID(made["uuid"]))
-    kept = await fetch("SELECT engine_name FROM databases WHERE destroyed_at IS NULL")
     adapter = await far.adapters.of_host(rows[0]["host_id"])
     ours = {row["engine_name"] for row in await fetch("SELECT engine_name FROM databases")}
     there = {one.name for one in await adapter.list_tenants()} & ours
-    return [row["engine_name"] for row in kept] == [rows[0]["engine_name"]] and there == {rows[0]["engine_name"]}
+    return await _kept() - far.before == there - far.before == {rows[0]["engine_name"]}
+
+
+async def _kept() -> set[str]:
+    return {row["engine_name"] for row in await fetch("SELECT engine_name FROM databases WHERE destroyed_at IS NULL")}
