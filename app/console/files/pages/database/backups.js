@@ -179,10 +179,10 @@ export function One({ backup, database, onDone }) {
 const source = (backup) => ({ backup_uuid: backup.uuid });
 
 const FIELDS = /** @type {const} */ ([
-  ["every_hours", "Every hours", 720],
+  ["every_hours", "Hours between backups", 720],
   ["keep_days", "Keep for days", 3650],
-  ["keep_last", "Keep at least", 1000],
-  ["test_every_days", "Test every days", 365],
+  ["keep_last", "Backups kept in any case", 1000],
+  ["test_every_days", "Days between tests", 365],
 ]);
 
 const kept = (/** @type {number} */ count) => (count === 1 ? "the last one" : `the last ${count}`);
