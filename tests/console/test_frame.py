@@ -61,6 +61,7 @@ async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
     assert visit.caller is not None
     visit.watch.expect_losses()
     attempts: list[str] = []
+    taken: list[int] = []
     followed: list[str | None] = []
     page.on("request", lambda asked: followed.append(asked.headers.get("last-event-id")) if is_stream(asked) else None)
 
@@ -70,7 +71,8 @@ async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
         attempts.append(route.request.headers["idempotency-key"])
         if len(attempts) > 1:
             return await route.continue_()
-        await route.fetch()
+        answer = await route.fetch(headers=route.request.headers | {"Sec-Fetch-Site": "same-origin"})
+        taken.append(answer.status)
         return await route.abort("connectionreset")
 
     await page.route("**/api/v1/databases", lose_the_first)
@@ -89,6 +91,7 @@ async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
     await expect(page.get_by_text(LOST)).to_have_count(0)
     assert len(attempts) == 2
     assert len(set(attempts)) == 1
+    assert taken == [202]
     assert (followed[0], bool(followed[-1])) == (None, True), "the stream goes on after what had come"
     listed = (await visit.caller.get("/databases")).json()["data"]
     assert [item["name"] for item in listed] == ["only-one"]

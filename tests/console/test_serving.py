@@ -194,3 +194,19 @@ def test_pages_have_no_style_or_script_inside() -> None:
     for name, file in load_files().by_path.items():
         if name.endswith(".js") and not name.startswith("vendor/"):
             assert not re.search(rb"""\bstyle=|innerHTML|\bhttps?://""", file.content), name
+
+
+def test_what_takes_no_key_is_marked() -> None:
+    """In what a person does: the pages repeat everything else whose answer was lost."""
+    operations = json.loads(Path("docs/openapi.json").read_text())["paths"]
+    source = "".join(path.read_text() for path in Path("app/console/files/pages").rglob("*.js"))
+    seen = []
+    for path, methods in operations.items():
+        names = [one.get("name", "") for one in methods.get("post", {}).get("parameters", [])]
+        if "post" not in methods or "Idempotency-Key" in names:
+            continue
+        asked = re.escape(path.removeprefix("/api/v1"))
+        for call in re.findall(rf'method: "POST",\s+path: "{asked}".*?\}}(?=;|\}}\n)', source, re.DOTALL):
+            seen.append(path)
+            assert "keyless: true" in call, call
+    assert len(seen) == 4, seen

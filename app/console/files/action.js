@@ -10,7 +10,8 @@ import { useEffect, useRef, useState } from "./html.js";
  *   params?: Record<string, string | number>,
  *   query?: import("./api.js").Query,
  *   body?: any,
- * }} Call
+ *   keyless?: boolean,
+ * }} Call `keyless`: the API takes no Idempotency-Key for it. Where its answer is lost, the person is told.
  */
 
 /**
@@ -39,11 +40,11 @@ export function useAction(call, onDone) {
     const { key } = keys.current;
     setState({ running: true, error: null, answer: undefined });
     try {
-      const { method, path, body, params, query } = call;
+      const { method, path, body, params, query, keyless } = call;
       const answer =
         method === "GET"
           ? await api.get(path, { params, query })
-          : await api.send(method, path, body, { params, query, key });
+          : await api.send(method, path, body, { params, query, key, keyless });
       keys.current = { text: "", key: "" };
       if (!here.current) return;
       setState({ running: false, error: null, answer });

@@ -6,7 +6,7 @@ import { signal } from "./html.js";
 /** @typedef {import("../types/api.js").components["schemas"]} Schemas */
 /** @typedef {Record<string, string | number | boolean | string[] | null | undefined>} Query */
 /** @typedef {{ params?: Record<string, string | number>, query?: Query, signal?: AbortSignal }} ReadOptions */
-/** @typedef {ReadOptions & { key?: string }} SendOptions */
+/** @typedef {ReadOptions & { key?: string, keyless?: boolean }} SendOptions */
 
 const ROOT = "/api/v1";
 const FIRST_PAUSE = 500;
@@ -84,19 +84,21 @@ export const api = {
     request("GET", address(path, options), { signal: options.signal }),
 
   /**
-   * A change; the whole answer. `key` is that of the person's action; without one it is a new one.
+   * A change; the whole answer. `key` is that of the person's action; without one it is a new one. `keyless`: the API
+   * takes no key for it, so it is never repeated by itself.
    * @param {"POST" | "PUT" | "PATCH" | "DELETE"} method
    * @param {string} path
    * @param {object | null} [body]
    * @param {SendOptions} [options]
    * @returns {Promise<any>}
    */
-  send(method, path, body = null, { key = newKey(), signal: stop, ...where } = {}) {
-    return request(method, address(path, where), {
+  send(method, path, body = null, { key = newKey(), keyless = false, signal: stop, ...where } = {}) {
+    const init = {
       signal: stop,
       headers: { "Idempotency-Key": key, ...(body && { "Content-Type": "application/json" }) },
       body: body && JSON.stringify(body),
-    });
+    };
+    return keyless ? requestOnce(method, address(path, where), init) : request(method, address(path, where), init);
   },
 
   /**
@@ -143,6 +145,21 @@ async function request(method, url, init) {
     connection.value = "lost";
     await wait(pause, init.signal ?? undefined);
   }
+}
+
+/**
+ * Asks once. Raises an error where no answer came: nobody knows then whether it was done.
+ * @param {string} method
+ * @param {string} url
+ * @param {RequestInit} init
+ */
+async function requestOnce(method, url, init) {
+  const answer = await attempt(method, url, init);
+  if (answer) return answer;
+  connection.value = "lost";
+  // Until something answers again.
+  request("GET", address("/session"), {}).catch(() => {});
+  throw new Error("No answer came: it may have been done, or not. Look before you do it again.");
 }
 
 /**

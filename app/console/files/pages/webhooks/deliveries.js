@@ -81,7 +81,7 @@ function Listed({ endpoint, query, onSent }) {
 
 /** @param {{ endpoint: any, onSent: () => void }} props */
 function Ping({ endpoint, onSent }) {
-  const call = { method: "POST", path: "/webhook_endpoints/{id}/test_deliveries", params: { id: endpoint.id } };
+  const call = { method: "POST", path: "/webhook_endpoints/{id}/test_deliveries", params: { id: endpoint.id }, keyless: true };
   const test = useAction(/** @type {any} */ (call), onSent);
   const allowed = may("member", endpoint.team_id);
   const sent = test.answer?.data;

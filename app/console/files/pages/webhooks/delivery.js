@@ -33,6 +33,7 @@ export default function DeliveryPage({ params: { id, delivery } }) {
         method: "POST",
         path: "/webhook_endpoints/{id}/deliveries/{delivery_id}/retries",
         params: { id, delivery_id: delivery },
+        keyless: true,
       }}
       onDone=${reload}
     >
