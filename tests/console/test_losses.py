@@ -74,7 +74,7 @@ async def test_whatever_a_person_does_is_done_once(console: Console) -> None:
             await expect(page.locator(".connection")).to_have_count(0)
             # It reads what it shows again and again.
             await page.close()
-        assert {flow.asks for _, flow, _ in begun if not flow.keyless} == set(lost.values())
+        assert {flow.asks for _, flow, _ in begun if not flow.keyless} <= set(lost.values())
         await check_once(visit.caller, things)
 
 
