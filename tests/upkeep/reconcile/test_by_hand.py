@@ -5,8 +5,10 @@ done and unsaid. The steps are those that a run takes; a workflow without a case
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -56,6 +58,8 @@ from workers.search_attributes import register_search_attributes
 QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION))
 OPERATIONS = ("cancel", "terminate", "reset")
 GRACE = "grace period"
+RECONCILE_SECONDS = 1.0
+"""Between two reconciliations while something isn't settled yet."""
 SELDOM = 10_000_000.0
 """Seconds: no scheduled run falls into a test by chance."""
 WAITING = [name for name, case in CASES.items() if case.waits]
@@ -296,9 +300,16 @@ async def _has_begun_waiting(handle: WorkflowHandle[Any, Any]) -> bool:
 
 
 async def _check(place: ServiceUnderTest, handle: WorkflowHandle[Any, Any], begun: Begun, what: str) -> None:
+    reconciled = -math.inf
+
     async def is_whole() -> bool:
+        nonlocal reconciled
+        # To hold all records against the hosts takes far longer than to look what became of one of them.
+        if monotonic() - reconciled < RECONCILE_SECONDS and not await begun.settled():
+            return False
         await begun.hurry()
         await place.reconcile()
+        reconciled = monotonic()
         return bool(await begun.settled())
 
     try:
