@@ -18,12 +18,15 @@ from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
 from app.hosts.records import Host
 from app.local.ports import LOOPBACK, free_port
+from app.local.temporal import TemporalService
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from app.upkeep.reconcile import hosts as hosts_module
 from app.upkeep.reconcile import service as reconcile
 from tests.e2e.hosts import mysql, postgres
-from tests.support.service import RunningService
+from tests.servers import RunningServer
+from tests.support.namespaces import new_namespace
+from tests.support.service import RunningService, running_service
 from tests.support.store import store
 
 AGE = timedelta(hours=1)
@@ -110,6 +113,27 @@ class Bench:
 
     def tenant(self, made: dict[str, Any]) -> Tenant:
         return Tenant(name=made["db_name"], password=made["db_password"], marker=marker(UUID(made["uuid"])))
+
+
+@pytest_asyncio.fixture(scope="package")
+async def service(
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    temporal_server: TemporalService,
+    postgres_server: RunningServer,
+    mysql_server_if_any: RunningServer | None,
+) -> AsyncIterator[RunningService]:
+    """One of their own: each look at a host visits all databases that the service has there, and the tests of other
+    folders make hundreds."""
+    async with running_service(
+        tmp_path_factory.mktemp("reconciled"),
+        control_server,
+        temporal_server,
+        postgres_server,
+        mysql_server_if_any,
+        namespace=await new_namespace(temporal_server),
+    ) as made:
+        yield made
 
 
 @pytest_asyncio.fixture

@@ -114,7 +114,7 @@ async def test_what_should_have_ended_is_told_and_begun_anew(bench: Bench, calle
     told = await bench.told(made["uuid"])
     assert any("its previous credentials were to end" in detail for detail in told)
     assert any(f"its user {user['db_username']} is removing" in detail for detail in told)
-    client = await connect(bench.running.temporal.address, "default")
+    client = await connect(bench.running.temporal.address, bench.running.namespace)
     begun = [sentence for sentence in await restart_lost_workflows(client) if made["uuid"] in sentence]
     assert begun == [f"Began ApplyCredentials anew for database {made['uuid']}: nothing was at it any more."]
 

@@ -23,7 +23,7 @@ AGO = "now() - interval '10 minutes'"
 
 @pytest_asyncio.fixture
 async def client(service: RunningService) -> Client:
-    return await connect(service.temporal.address, "default")
+    return await connect(service.temporal.address, service.namespace)
 
 
 async def _row(database: str) -> dict[str, object]:

@@ -22,7 +22,7 @@ from tests.upkeep.reconcile.conftest import Bench
 async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
     adapter = await bench.adapter()
     stray = Tenant(name=engine_name(), password=engine_password(), marker=marker(uuid4()))
-    client = await connect(bench.running.temporal.address, "default")
+    client = await connect(bench.running.temporal.address, bench.running.namespace)
     try:
         await adapter.create(stray, EngineLimits(connections=1))
 
@@ -48,7 +48,7 @@ async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
 async def test_findings_about_our_own_records_come_and_go(
     service: RunningService, records: None, caller: Caller
 ) -> None:
-    client = await connect(service.temporal.address, "default")
+    client = await connect(service.temporal.address, service.namespace)
     made = await caller.created()
     stuck = "status = 'provisioning', created_at = now() - interval '2 minutes'"
     try:
@@ -65,7 +65,7 @@ async def test_findings_about_our_own_records_come_and_go(
 async def test_an_operation_that_is_open_too_long_is_told_of_and_ended_if_it_is_over(
     service: RunningService, records: None, caller: Caller
 ) -> None:
-    client = await connect(service.temporal.address, "default")
+    client = await connect(service.temporal.address, service.namespace)
     made = UUID((await caller.created())["uuid"])
     await fetch(
         "UPDATE operations SET status = 'running', finished_at = NULL, deadline_at = now() - interval '1 s',"
