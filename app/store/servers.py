@@ -22,7 +22,11 @@ async def connect_to_store(dsn: str, **options: Any) -> asyncpg.Connection:
     nothing costs no more than that. The driver would wait for it for the whole `timeout`.
 
     A connection whose server has acknowledged nothing for ten seconds breaks.
+
+    Its prepared statements are kept. The driver would drop them after five minutes, and what is asked rarely, such as a
+    create, would always be prepared anew, and planned anew five times.
     """
+    options = {"max_cached_statement_lifetime": 0, **options}
     servers = _single(dsn)
     if len(servers) == 1:
         connection = await asyncpg.connect(dsn, **options)

@@ -72,3 +72,20 @@ async def test_a_connection_to_a_machine_that_is_gone_breaks(pair: dict[str, str
         assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
     finally:
         await connection.close()
+
+
+async def test_statements_stay_prepared_however_long_ago_they_ran(
+    pair: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    later = loop.call_later
+    connection = await connect_to_store(_dsn(pair["writes"]), timeout=20)
+    monkeypatch.setattr(loop, "call_later", lambda delay, *args, **named: later(min(delay, 0.001), *args, **named))
+    await connection.fetchval("SELECT 4711")
+    passed = asyncio.Event()
+    loop.call_later(300, passed.set)
+    await passed.wait()
+    await connection.fetchval("SELECT 1")
+    prepared = await connection.fetch("SELECT statement FROM pg_prepared_statements")
+    assert "SELECT 4711" in {row["statement"] for row in prepared}
+    await connection.close()
