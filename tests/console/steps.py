@@ -35,7 +35,13 @@ async def begin(page: Page, action: str) -> Locator:
     await press(page.locator("main").get_by_role("button", name=action, exact=True).first)
     dialog = page.get_by_role("dialog")
     await dialog.wait_for()
+    await check_width(dialog)
     return dialog
+
+
+async def check_width(dialog: Locator) -> None:
+    """What a dialog says is all in sight: nothing of it ends behind its right edge."""
+    assert await dialog.evaluate("(one) => one.scrollWidth <= one.clientWidth"), await dialog.inner_text()
 
 
 async def do(page: Page, action: str, confirm: str | None = None, **fields: str) -> None:

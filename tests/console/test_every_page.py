@@ -12,6 +12,7 @@ from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.reachable import check_keyboard, check_targets, check_windows
 from tests.console.routes import routes
+from tests.console.steps import check_width
 from tests.console.world import World
 
 PARTS = 3
@@ -128,6 +129,7 @@ async def check_dialog(page: Page, name: str) -> None:
     await dialog.wait_for()
     assert await dialog.evaluate("(one) => one.contains(document.activeElement)"), name
     await expect(dialog.locator(".curl pre")).to_contain_text("Idempotency-Key: ")
+    await check_width(dialog)
     await check_accessible(page)
     await check_keyboard(page, "dialog")
     await check_targets(page)
