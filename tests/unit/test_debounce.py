@@ -2,9 +2,9 @@
 
 import asyncio
 
-from structlog.testing import capture_logs
-
+from app.core import debounce
 from app.core.debounce import Debouncer
+from tests.support.logs import logged_by
 
 
 class _Work:
@@ -48,7 +48,7 @@ async def test_who_asks_while_it_is_done_is_not_forgotten() -> None:
 async def test_a_failure_is_told_and_ends_nothing() -> None:
     work = _Work(fails=1)
     gathered = Debouncer(0, work, lost="hint_lost")
-    with capture_logs() as told:
+    with logged_by(debounce) as told:
         gathered.schedule()
         await asyncio.wait_for(work.begun.wait(), 60)
         gathered.schedule()

@@ -8,7 +8,6 @@ from datetime import timedelta
 from uuid import uuid4
 
 import msgspec
-from structlog.testing import capture_logs
 from temporalio import workflow
 from temporalio.client import Client, ScheduleActionStartWorkflow, ScheduleDescription, ScheduleOverlapPolicy
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -19,7 +18,9 @@ from app.core.settings import Settings
 from app.core.temporal import connect
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
+from tests.support.logs import logged_by
 from tests.support.waiting import until
+from workers import schedules
 from workers.schedules import UPKEEP_SCHEDULES, UpkeepSchedule, maintain_schedules, put_schedule
 
 SETTINGS = Settings(refill_interval_seconds=3600)
@@ -128,7 +129,7 @@ async def test_several_workers_start_at_once(own_temporal: TemporalService) -> N
 async def test_temporal_away_at_first(own_temporal: TemporalService) -> None:
     away = await connect(f"{LOOPBACK}:{free_port()}", "default", lazy=True)
     upkeep = errand()
-    with capture_logs() as logged:
+    with logged_by(schedules) as logged:
         async with keeping(away, SETTINGS, upkeep) as task:
             await until(lambda: task.done() or len([one for one in logged if one["event"] == "schedule_deferred"]) > 1)
             assert not task.done(), "it goes on trying"

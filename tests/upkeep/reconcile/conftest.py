@@ -13,7 +13,9 @@ import pytest_asyncio
 
 from app.contracts.base import Engine
 from app.contracts.reconcile import HostRef, ReconcileStep
+from app.contracts.upkeep import ScheduleId
 from app.core.ids import marker
+from app.core.temporal import connect
 from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
 from app.hosts.records import Host
@@ -28,6 +30,7 @@ from tests.servers import RunningServer
 from tests.support.namespaces import new_namespace
 from tests.support.service import RunningService, running_service
 from tests.support.store import store
+from tests.support.waiting import until
 
 AGE = timedelta(hours=1)
 """For which an orphan is only reported."""
@@ -132,7 +135,17 @@ async def service(
         postgres_server,
         mysql_server_if_any,
         namespace=await new_namespace(temporal_server),
+        # None but what the tests ask for, and the first, which a worker begins when it starts.
+        RECONCILE_INTERVAL_SECONDS="86400",
     ) as made:
+        client = await connect(temporal_server.address, made.namespace)
+        handle = client.get_schedule_handle(ScheduleId.RECONCILE.value)
+
+        async def first_is_over() -> bool:
+            info = (await handle.describe()).info
+            return info.num_actions > 0 and not info.running_actions
+
+        await until(first_is_over)
         yield made
 
 
