@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from contextlib import AsyncExitStack
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from app.engines.base import EngineError, LoginRefused, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
 from tests.engines.harness import EngineHost, as_root, refusal, session_of, tenants
+from tests.engines.ways import way_to
 from tests.support.waiting import until
 
 LIMITS = QueryLimits(seconds=20, rows=10)
@@ -184,6 +186,22 @@ async def test_a_cancelled_statement_ends_on_the_server(host: EngineHost, way: s
             await task
         await gone(host, tenant)
         assert (await read(host, tenant, "SELECT n FROM kept"))["rows"] == []
+
+
+async def test_a_host_that_is_lost_in_the_middle(host: EngineHost) -> None:
+    """It takes no connection either, by which the statement would be ended."""
+    async with tenants(host) as [tenant], AsyncExitStack() as while_there:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        way = await while_there.enter_async_context(way_to(host))
+        adapter = type(host.adapter)(msgspec.structs.replace(host.administrator, port=way.port))
+        async with adapter.reading(tenant, PASSWORD, LIMITS) as session:
+            reading = asyncio.create_task(session.read(slow(host)))
+            await until(lambda: host.statements(tenant.name))
+            await while_there.aclose()
+            way.break_off()
+            with pytest.raises(QueryFailed):
+                await reading
+        await adapter.close()
 
 
 async def test_writes_and_changes(host: EngineHost) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pymysql
 
 from app.engines import json_values
-from app.engines.errors import ResponseTooLarge, StatementUncertain
+from app.engines.errors import EngineError, ResponseTooLarge, StatementUncertain
 from app.engines.mysql import described, values
 from app.engines.mysql.connections import CLOSE_SECONDS, MySQLConnection
 from app.engines.mysql.flavours import MARIADB
@@ -73,8 +73,8 @@ class _Session:
                 await asyncio.shield(asyncio.create_task(self._kill(number)))
 
     async def _kill(self, number: int) -> None:
-        # It has ended, or the account is closed, and whoever closed it ended its sessions.
-        with contextlib.suppress(OSError, pymysql.MySQLError, TimeoutError):
+        # It has ended, with its server perhaps, or the account is closed, and whoever closed it ended its sessions.
+        with contextlib.suppress(OSError, pymysql.MySQLError, EngineError, TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS + _MARGIN_SECONDS):
                 connection = await self._reopen()
                 try:
