@@ -51,8 +51,8 @@ Asked = Mapping[bytes, Sequence[str]]
 
 
 class Batches(Generic[Said]):
-    """Those of one process. `ask` is the statement, for one batch; `settle` gives each
-    request of one secret its answer, in the order in which they were counted."""
+    """Those of one process. `ask` is the statement, for one batch; `settle` gives each request of one secret its
+    answer, in the order in which they were counted."""
 
     def __init__(
         self,

@@ -19,15 +19,8 @@ from app.core.priority import put_thread_last
 _THREADS = 8
 """Some backups at once, each of which compresses one part while it encrypts another."""
 _executor = ThreadPoolExecutor(_THREADS, "backup-store", put_thread_last)
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-async def in_background(function: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
-    """As `asyncio.to_thread`."""
-    return await asyncio.get_running_loop().run_in_executor(_executor, lambda: function(*args, **keywords))
-
-
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 _UPLOADS = 4
 """Parts of one backup that are encrypted or written at once."""
 _CLEANING_SECONDS = 10
@@ -57,14 +50,14 @@ class WriteAttempt:
                     waiting.append(chunk[start : start + STEP_BYTES])
                     size += len(waiting[-1])
                     if size >= STEP_BYTES:
-                        if part := await in_background(compressor.feed, waiting):
+                        if part := await _in_background(compressor.feed, waiting):
                             await self._begin(part)
                         waiting, size = [], 0
                 done += len(chunk)
                 progress(done)
-        if part := await in_background(compressor.feed, waiting):
+        if part := await _in_background(compressor.feed, waiting):
             await self._begin(part)
-        if part := await in_background(compressor.finish):
+        if part := await _in_background(compressor.finish):
             await self._begin(part)
         while self._uploads:
             await self._one_less()
@@ -95,7 +88,7 @@ class WriteAttempt:
 
     async def _upload(self, index: int, part: CompressedPart) -> None:
         async with self._sealing:
-            sealed = await in_background(part.seal, self._recipient)
+            sealed = await _in_background(part.seal, self._recipient)
         await self._objects.put(self._name(index), sealed.data)
         self._parts[index] = Part(
             name=self._name(index).partition("/")[2],
@@ -106,3 +99,8 @@ class WriteAttempt:
 
     def _name(self, index: int) -> str:
         return f"{self._folder}/{index:08}.zst.age"
+
+
+async def _in_background(function: Callable[_Given, _Made], *args: _Given.args, **keywords: _Given.kwargs) -> _Made:
+    """As `asyncio.to_thread`."""
+    return await asyncio.get_running_loop().run_in_executor(_executor, lambda: function(*args, **keywords))
