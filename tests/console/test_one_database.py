@@ -1,8 +1,9 @@
 """The page of one database: what a person sees of it and does to it by the keyboard alone, on both engines."""
 
+import asyncio
 import re
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from app.store.session import execute
 from tests.console.accessible import check_accessible
@@ -29,7 +30,7 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     await begin(page, "Rename")
     await expect(dialog.get_by_label("Name")).to_be_focused()
     await write(dialog.get_by_label("Name"), "Not A Name")
-    visit.watch.expect(400, 409, 422)
+    visit.watch.expect(400, 404, 409, 422)
     await press(dialog.get_by_role("button", name="Rename"))
     await dialog.get_by_text(re.compile(r"req_\w+")).first.wait_for()
     await dialog.locator(".error-note code", has_text=re.compile("^[a-z_]+$")).first.wait_for()
@@ -82,6 +83,35 @@ async def test_what_it_is_and_changes_of_it(visit: Visit, engine: str) -> None:
     await page.wait_for_url(f"**/console/databases/{database['uuid']}")
     await page.get_by_role("heading", name="renamed", level=1).wait_for()
     await expect(page.locator(".heading .status")).to_have_text("active")
+
+
+async def test_a_deletion_that_the_page_sees_before_its_answer(visit: Visit) -> None:
+    database = await made(visit)
+    page = await visit.open(f"/databases/{database['uuid']}")
+    dialog = await begin(page, "Delete")
+    await write(dialog.get_by_label("Type orders to confirm"), "orders")
+    reading, deleted, read = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handle(route: Route) -> None:
+        headers = route.request.headers | {"Sec-Fetch-Site": "same-origin"}
+        if route.request.method == "GET":
+            reading.set()
+            await deleted.wait()
+            await route.fulfill(response=await route.fetch(headers=headers))
+            return read.set()
+        answer = await route.fetch(headers=headers)
+        deleted.set()
+        await read.wait()
+        # What it shows of that is drawn.
+        await page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return await route.fulfill(response=answer)
+
+    visit.watch.expect(404)
+    await page.route(f"**/api/v1/databases/{database['uuid']}", handle)
+    await reading.wait()
+    await press(dialog.get_by_role("button", name="Delete", exact=True))
+    await page.wait_for_url("**/console/databases/deleted")
+    await page.unroute_all(behavior="wait")
 
 
 async def test_a_viewer_is_told_who_may(console: Console) -> None:

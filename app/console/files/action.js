@@ -2,6 +2,7 @@
 import { announce } from "./announce.js";
 import { ApiError, api, newKey } from "./api.js";
 import { useEffect, useRef, useState } from "./html.js";
+import { beginChange } from "./live.js";
 
 /**
  * @typedef {{
@@ -28,10 +29,12 @@ export function useAction(call, onDone) {
   const keys = useRef({ text: "", key: "" });
   if (keys.current.text !== text && !state.running) keys.current = { text, key: newKey() };
   const here = useRef(true);
+  const endChange = useRef(() => {});
   useEffect(() => {
     here.current = true;
     return () => {
       here.current = false;
+      endChange.current();
     };
   }, []);
 
@@ -39,6 +42,7 @@ export function useAction(call, onDone) {
     if (state.running) return;
     const { key } = keys.current;
     setState({ running: true, error: null, answer: undefined });
+    endChange.current = beginChange();
     try {
       const { method, path, body, params, query, keyless } = call;
       const answer =
@@ -55,6 +59,8 @@ export function useAction(call, onDone) {
       if (!here.current) return;
       setState({ running: false, error, answer: undefined });
       announce(error instanceof Error ? error.message : String(error), { urgent: true });
+    } finally {
+      endChange.current();
     }
   };
   const clear = () => setState({ running: false, error: null, answer: undefined });

@@ -1,6 +1,6 @@
 // What changes while it is looked at: Server-Sent Events, and reading again.
 import { address, connection, isRefused, refusals, wait } from "./api.js";
-import { useEffect, useRef, useState } from "./html.js";
+import { signal as makeSignal, useEffect, useRef, useState } from "./html.js";
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 10000;
@@ -109,6 +109,27 @@ function shown(signal) {
   });
 }
 
+const changes = makeSignal(0);
+
+/**
+ * Begins a change on the page that is shown, which ends by the function that this returns. Until then the page reads
+ * nothing again, and shows nothing that it has: without its database it could not show how the deletion went.
+ */
+export function beginChange() {
+  let open = true;
+  changes.value += 1;
+  return () => {
+    if (open) changes.value -= 1;
+    open = false;
+  };
+}
+
+/** Waits until no change is under way. */
+const unchanging = () =>
+  new Promise((done) => {
+    const stop = changes.subscribe((count) => count || queueMicrotask(() => done(stop())));
+  });
+
 /**
  * A hook: what `load` gives, read again when `deps` change, when `reload` is called, and every `every` milliseconds
  * while the page is shown. What is there stays until the next is, or the API says that the person may not see it.
@@ -137,17 +158,20 @@ export function resource(load, deps = [], { every = 0 } = {}) {
     subject.current = JSON.stringify(deps);
     // Of another subject nothing may be shown.
     setState((was) => ({ data: other ? undefined : was.data, error: other ? null : was.error, loading: true }));
+    const show = async (/** @type {(was: typeof state) => typeof state} */ next) => {
+      if (state.data !== undefined && !other) await unchanging();
+      if (!stop.signal.aborted) setState(next);
+    };
     latest.current(stop.signal).then(
-      (data) => !stop.signal.aborted && setState({ data, error: null, loading: false }),
-      (error) =>
-        !stop.signal.aborted && setState((was) => ({ data: isRefused(error) ? undefined : was.data, error, loading: false })),
+      (data) => show(() => ({ data, error: null, loading: false })),
+      (error) => show((was) => ({ data: isRefused(error) ? undefined : was.data, error, loading: false })),
     );
     return () => stop.abort(new DOMException("no longer asked for", "AbortError"));
   }, [...deps, turn]);
 
   useEffect(() => {
     if (!every) return;
-    const again = () => document.hidden || setTurn((one) => one + 1);
+    const again = () => document.hidden || changes.value > 0 || setTurn((one) => one + 1);
     const timer = setInterval(again, every);
     document.addEventListener("visibilitychange", again);
     return () => {
