@@ -26,6 +26,7 @@ from app.engines.base import EngineAdapter, EngineError, NameTaken, Tenant
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
+from app.provisioning.first_attempts import FirstAttempts
 from app.provisioning.lifecycle import activate
 from app.quotas.plans import Plans
 from app.quotas.usage import record_retained
@@ -47,22 +48,27 @@ class EngineActivitiesOnHosts(EngineActivities):
         slots: HostSlots,
         running: RunningProvisionings,
         final: FinalBackups | None = None,
+        first_attempts: FirstAttempts | None = None,
     ) -> None:
-        """`final` are the backups that come before a destruction, if any do."""
+        """`final` are the backups that come before a destruction, if any do; `first_attempts` what this process begins
+        before Temporal asks for it."""
         self._plans = plans
         self._box = box
         self._adapters = adapters
         self._slots = slots
         self._running = running
         self._final = final
+        self._first_attempts = first_attempts or FirstAttempts()
+        self._first_attempts.create_with(self._create)
 
     @activity.defn(name="create_database")
     async def create_database(self, database: UUID) -> None:
+        workflow_id = activity.info().workflow_id or "" if activity.in_activity() else ""
         try:
-            await self._create(database)
+            first = self._first_attempts.take(workflow_id)
+            await (self._create(database) if first is None else first.finish())
         finally:
-            if activity.in_activity():
-                self._running.end(activity.info().workflow_id or "")
+            self._running.end(workflow_id)
 
     async def _create(self, database: UUID) -> None:
         with as_failures():

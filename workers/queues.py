@@ -29,6 +29,7 @@ from app.core.settings import Settings
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HOST_SLOTS, HostSlots
 from app.outbox.provisionings import RunningProvisionings
+from app.provisioning.first_attempts import FirstAttempts
 from app.quotas.plans import Plans
 from app.upkeep.sweep import Retention
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
@@ -46,6 +47,7 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     backup_store: BackupStore
     host_slots: HostSlots = msgspec.field(default_factory=HostSlots)
     running: RunningProvisionings = msgspec.field(default_factory=RunningProvisionings)
+    first_attempts: FirstAttempts = msgspec.field(default_factory=FirstAttempts)
 
     @property
     def final_backups(self) -> FinalBackups | None:
@@ -96,7 +98,13 @@ _CONTROL = QueueConfig(
 _ENGINE = QueueConfig(
     implementations=(
         lambda tools: EngineActivitiesOnHosts(
-            tools.plans, tools.box, tools.adapters, tools.host_slots, tools.running, tools.final_backups
+            tools.plans,
+            tools.box,
+            tools.adapters,
+            tools.host_slots,
+            tools.running,
+            tools.final_backups,
+            tools.first_attempts,
         ),
         lambda tools: CredentialActivitiesOnHosts(tools.plans, tools.box, tools.adapters, tools.host_slots),
         lambda tools: PoolActivitiesOnHosts(tools.box, tools.adapters),

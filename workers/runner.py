@@ -97,7 +97,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
         for queue in queues:
             region = engine_region(queue)
             if region is not None:
-                background.append(start_provisionings(client, settings, region, tools.running))
+                background.append(start_provisionings(client, tools, region, tracer))
                 background.append(watch_connections(plans, tools.adapters, settings, region))
                 background.append(remove_ended_backups(backup_store, region))
                 background.append(serve_stray_objects(backup_store, settings.orphan_age))

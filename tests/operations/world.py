@@ -34,6 +34,7 @@ from tests.operations.engine_side import seen_on
 from tests.servers import RunningServer
 from tests.support.backups import any_store
 from tests.support.client import Caller
+from tests.support.gates import NoneAhead
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.proxy import Proxy, proxy
@@ -188,13 +189,14 @@ async def world(control_dsn: str, temporal_address: str, engine: RunningServer) 
             box=box,
             adapters=Adapters(box),
             backup_store=any_store(box),
+            first_attempts=NoneAhead(),
         )
         stack.push_async_callback(tools.adapters.close)
         for queue in (CONTROL_QUEUE, engine_queue(region)):
             await stack.enter_async_context(build_worker(client, queue, tools))
         background = [
             asyncio.create_task(relay(client)),
-            asyncio.create_task(start_provisionings(client, settings, region, tools.running)),
+            asyncio.create_task(start_provisionings(client, tools, region)),
         ]
         stack.push_async_callback(_cancel, background)
         direct = await stack.enter_async_context(asyncpg.create_pool(control_dsn, min_size=0, max_size=4))

@@ -12,6 +12,14 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from app.contracts.engine import HOST_UNAVAILABLE
+from app.provisioning.first_attempts import FirstAttempts
+
+
+class NoneAhead(FirstAttempts):
+    """No attempt begins before its workflow's step, which a gate may hold."""
+
+    def begin(self, *_: object) -> None:
+        pass
 
 
 @dataclass

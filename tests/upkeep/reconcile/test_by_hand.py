@@ -38,7 +38,7 @@ from app.webhooks.egress.sender import Sender
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.backups import folder_store
-from tests.support.gates import Gates, Run
+from tests.support.gates import Gates, NoneAhead, Run
 from tests.support.provisioners import postgres_provisioner
 from tests.support.service import REGION, running_service
 from tests.support.store import store
@@ -107,6 +107,7 @@ async def place(
             box=service.box,
             adapters=Adapters(service.box),
             backup_store=folder_store(folder / "backups", service.box),
+            first_attempts=NoneAhead(),
         )
         stack.push_async_callback(tools.adapters.close)
         for queue in QUEUES:
@@ -116,7 +117,7 @@ async def place(
         serving_all = (
             relay(client),
             dispatch_events(settings, deliveries.changed),
-            start_provisionings(client, settings, REGION, tools.running),
+            start_provisionings(client, tools, REGION),
             serve_backups(tools.backup_terms),
             deliveries.serve(),
         )

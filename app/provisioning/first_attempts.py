@@ -1,0 +1,80 @@
+"""The first attempt at a new database begins as soon as its provisioning is claimed: while Temporal is told of the
+workflow, which takes it over. Decision 16."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractContextManager
+from contextvars import copy_context
+from typing import Any
+from uuid import UUID
+
+from app.operations import attempt
+
+_SECONDS = 60.0
+"""The time limit of an attempt that no workflow takes over: that of an engine's step."""
+_KEPT_SECONDS = 3.0
+"""How long one that has ended is there to be taken over."""
+
+Create = Callable[[UUID], Coroutine[Any, Any, None]]
+
+
+class FirstAttempts:
+    """Those of one process, by the ids of their workflows.
+
+    An attempt needs no workflow to be safe: it is made under the database's lock, and records first that something may
+    lie on the host. Where the process dies, or another one runs the workflow, the workflow's own attempt finds what is
+    there already, as after an attempt whose answer was lost.
+    """
+
+    def __init__(self) -> None:
+        self._create: Create | None = None
+        self._begun: dict[str, FirstAttempt] = {}
+
+    def create_with(self, create: Create) -> None:
+        """What an attempt is: it creates a database, and may be called again."""
+        self._create = create
+
+    def begin(self, workflow_id: str, database: UUID, span: AbstractContextManager[object]) -> None:
+        """In a copy of this task's context, within `span`."""
+        if self._create is not None:
+            work = _limited(self._create(database), span)
+            self._begun[workflow_id] = FirstAttempt(work, forget=lambda: self._begun.pop(workflow_id, None))
+
+    async def settle(self, workflow_ids: Iterable[str], seconds: float) -> None:
+        """Waits until these have ended, for so long at most."""
+        under_way = [self._begun[one].task for one in workflow_ids if one in self._begun]
+        if under_way:
+            await asyncio.wait(under_way, timeout=seconds)
+
+    def take(self, workflow_id: str) -> "FirstAttempt | None":
+        """The one that was begun, for the workflow's first step. It is given out once."""
+        return self._begun.pop(workflow_id, None)
+
+
+class FirstAttempt:
+    """One that is under way, or has just ended."""
+
+    def __init__(self, work: Coroutine[Any, Any, None], *, forget: Callable[[], object]) -> None:
+        """`forget` is called a moment after the end."""
+        self._context = copy_context()
+        self._forget = forget
+        self.task = asyncio.create_task(work, context=self._context)
+        self.task.add_done_callback(self._ended)
+
+    async def finish(self) -> None:
+        """Waits for its end, and raises what it raised. From now on it is the caller's attempt, for the operation too,
+        and is cancelled with the caller."""
+        self._context.run(attempt.current.set, attempt.current.get())
+        await self.task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            # Whoever takes it over is told. Otherwise the workflow's own attempt meets the same.
+            task.exception()
+        asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._forget)
+
+
+async def _limited(work: Coroutine[Any, Any, None], span: AbstractContextManager[object]) -> None:
+    with span:
+        async with asyncio.timeout(_SECONDS):
+            await work
