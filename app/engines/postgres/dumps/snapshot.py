@@ -16,6 +16,7 @@ from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import fingerprints
 from app.engines.postgres.dumps.fingerprints import Table
 from app.engines.postgres.dumps.helpers import Helper
+from app.engines.postgres.dumps.processes import READING
 from app.engines.postgres.dumps.refusals import refused
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
 
@@ -208,4 +209,4 @@ def _settings(*, alone: bool) -> dict[str, str]:
     of_time = {"statement_timeout": f"{_STATEMENT_SECONDS}s"}
     # Whoever waits for a restored copy waits for this, and nobody works in it yet.
     at_once = {"max_parallel_workers_per_gather": "1"} if alone else {}
-    return fingerprints.SESSION_SETTINGS | of_time | at_once
+    return fingerprints.SESSION_SETTINGS | READING | of_time | at_once
