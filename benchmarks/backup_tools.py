@@ -103,6 +103,10 @@ class Tools:
         self._host = host
         self._file = folder / "dump.zst"
 
+    async def settle(self, database: str) -> None:
+        """What is measured next finds the database in memory, and no disk that still writes what was before it."""
+        await _shell(f"pg_dump -Fc -Z none '{self._of(database)}' > {os.devnull}; sync")
+
     async def dump(self, database: str) -> float:
         own = self._of(database)
         return await _shell(f"pg_dump -Fc -Z none '{own}' | zstd -1 -q -f -o {self._file}; sync {self._file}")

@@ -39,7 +39,7 @@ INSERT INTO databases (uuid, team_id, name, engine, region, plan, status, host_i
 SELECT gen_random_uuid(), (SELECT min(id) FROM teams), 'resting-' || n, 'postgres', 'nowhere', 'launch', 'active',
        (SELECT min(id) FROM engine_hosts), 'resting' || n, 1 FROM generate_series(1, $1::integer) n
 """
-PARTS = ("transfers", "tenant", "clone")
+PARTS = ("dumps", "loads", "tenant", "clone")
 
 
 @dataclass
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=1000, help="of one table; 0: none (default: %(default)s)")
     parser.add_argument("--tables", type=int, default=1000, help="in a second database; 0: none")
     parser.add_argument("--rows", type=int, default=100, help="of each of these tables (default: %(default)s)")
-    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS, help="what is measured")
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS, help="what is measured; loads with dumps")
     parser.add_argument("--resting", action="store_true", help="policies of databases at rest alone")
     given = parser.parse_args()
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
@@ -90,10 +90,11 @@ async def _run(stack: StackFile, folder: Path, given: argparse.Namespace) -> Non
             if not size:
                 continue
             made = await client.make(statements(size, given.rows))
-            if "transfers" in given.parts:
-                _show(await _transfers(client, tools, loads, made, name, given.rounds))
+            if "dumps" in given.parts or "loads" in given.parts:
+                loading = "loads" in given.parts
+                _show(await _transfers(client, tools, loads, made, name, given.rounds, loading=loading))
             if "tenant" in given.parts:
-                _show([await _felt(client, made, name, given.rounds)])
+                _show([await _felt(client, tools, made, name, given.rounds)])
             if "clone" in given.parts and name.endswith("MB"):
                 _show([await _clones(client, tools, folder, made, name, given.rounds)])
             await client.delete(made)
@@ -105,24 +106,31 @@ def _show(measured: Sequence[Pairs]) -> None:
 
 
 async def _transfers(
-    client: Client, tools: Tools, loads: Loads, made: dict[str, Any], name: str, rounds: int
+    client: Client, tools: Tools, loads: Loads, made: dict[str, Any], name: str, rounds: int, *, loading: bool
 ) -> list[Pairs]:
     backups = Pairs(f"backup of {name}", "`pg_dump`, `zstd -1`", 1.3)
     restores = Pairs(f"load of {name} from the store", "`zstd`, `pg_restore`", 1.2)
     proofs = Pairs(f"proof of {name}", "that load alone", 1.5)
     for _ in range(rounds):
+        await tools.settle(made["db_name"])
         dump = await tools.dump(made["db_name"])
+        await tools.settle(made["db_name"])
         began = time.perf_counter()
         backup = await client.back_up(made)
         backups.add(time.perf_counter() - began, dump)
+        if not loading:
+            continue
+        await tools.settle(made["db_name"])
         restore = await tools.restore()
+        await tools.settle(made["db_name"])
         load = await loads.load(backup["uuid"])
         restores.add(load, restore)
+        await tools.settle(made["db_name"])
         proofs.add(await client.prove(backup), load)
-    return [backups, restores, proofs]
+    return [backups, restores, proofs] if loading else [backups]
 
 
-async def _felt(client: Client, made: dict[str, Any], name: str, rounds: int) -> Pairs:
+async def _felt(client: Client, tools: Tools, made: dict[str, Any], name: str, rounds: int) -> Pairs:
     """One backup after the other, for as long as the tenant's work is measured."""
     pairs = Pairs(f"p95 of its tenant while {name} are backed up", "p95 without", 1.3)
 
@@ -131,6 +139,7 @@ async def _felt(client: Client, made: dict[str, Any], name: str, rounds: int) ->
             await client.back_up(made)
 
     for _ in range(rounds):
+        await tools.settle(made["db_name"])
         without = await felt(made["connection_string"], _WINDOW_SECONDS)
         backing_up = asyncio.create_task(back_up())
         meanwhile = await felt(made["connection_string"], _WINDOW_SECONDS)
