@@ -19,6 +19,7 @@ from app.backups.storage.store import BackupStore
 from app.core.settings import InvalidSettings, Settings
 from tests.support.backups import BOX, chunks_of, folder_store, manifest_of, restored
 from tests.support.object_stores import S3Server, SeaweedService, s3_server
+from tests.support.store_faults import store_faults
 from tests.support.waiting import until
 
 
@@ -153,3 +154,29 @@ async def test_a_seal_is_locked_although_who_made_it_died_before(locking: Lockin
     assert (kept["ObjectLockMode"], kept["ObjectLockRetainUntilDate"]) == ("COMPLIANCE", moment)
     with pytest.raises(ClientError):
         locking.client.delete_object(Bucket=locking.name, Key=key, VersionId=version)
+
+
+async def test_credentials_of_a_file_that_are_replaced(
+    moto_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with store_faults(moto_server.port) as way:
+        for name, value in {**moto_server.environ, "AWS_ENDPOINT_URL": way.url}.items():
+            monkeypatch.setenv(name, value)
+        made = f"b-{uuid4()}"
+        client = botocore.session.get_session().create_client("s3", endpoint_url=moto_server.url)
+        client.create_bucket(Bucket=made, ObjectLockEnabledForBucket=True)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "keys"))
+        store: BackupStore | None = None
+        for key in ("one", "two"):
+            (tmp_path / "keys").write_text(f"[default]\naws_access_key_id={key}\naws_secret_access_key=s\n")
+            way.keys = {key}
+            store = store or LockingBucket(made, client).store()
+            manifest = await backed_up_until(store, datetime.now(UTC) + timedelta(days=1))
+            with pytest.raises(BackupLocked):
+                await store.delete(manifest.backup)
+        (tmp_path / "keys").unlink()
+        assert store is not None
+        with pytest.raises(StoreRefused, match="AWS_SHARED_CREDENTIALS_FILE"):
+            await store.delete(manifest.backup)

@@ -18,6 +18,7 @@ class Fault(Enum):
     FULL = "507 Insufficient Storage"
     FORBIDDEN = "403 Forbidden: AccessDenied"
     SKEWED = "403 Forbidden: RequestTimeTooSkewed"
+    OTHER_KEY = "403 Forbidden: InvalidAccessKeyId"
     HANG = "nobody answers"
     BREAK = "the connection breaks in the middle of the request"
     LOST = "it is carried out, and the answer is lost"
@@ -34,6 +35,10 @@ class StoreFaults:
         self.port = free_port()
         self.seen: list[tuple[str, str]] = []
         self.decide: Decide = lambda _method, _path: None
+        self.keys: set[str] | None = None
+        """Only what one of these has signed is let through, if there are any."""
+        self.signers: list[str] = []
+        """The key of each request."""
         self._target_port = target_port
 
     @property
@@ -51,7 +56,9 @@ class StoreFaults:
         head = await reader.readuntil(b"\r\n\r\n")
         method, path, _ = head.split(b"\r\n", 1)[0].decode().split(" ", 2)
         self.seen.append((method, path))
-        fault = self.decide(method, path)
+        self.signers.append(head.partition(b" Credential=")[2].partition(b"/")[0].decode())
+        known = self.keys is None or self.signers[-1] in self.keys
+        fault = self.decide(method, path) if known else Fault.OTHER_KEY
         if fault in (None, Fault.LOST):
             await self._forward(head, reader, None if fault else writer)
         elif fault is Fault.HANG:

@@ -9,6 +9,7 @@ import msgspec
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, S3Store
 
+from app.backups.storage.credentials import credentials_file
 from app.core.settings import InvalidSettings, Settings
 
 _VARIABLE = "HEADWATER_BACKUP_STORE"
@@ -51,11 +52,15 @@ def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Sto
             place.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             return LocalStore(place.path)
         _forget_empty_variables()
+        file = credentials_file()
+        if file is not None:
+            file()  # one that can't be read is told now
         # obstore reads the AWS variables itself. It takes an address without TLS only when asked to.
         plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith("http://")
         return S3Store(
             place.name,
             prefix=place.prefix or None,
+            credential_provider=file,
             # Half of it, so that a request that nobody answers is repeated once.
             client_options={"timeout": timedelta(seconds=timeout_seconds / 2), "allow_http": plain},
             retry_config={"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=timeout_seconds / 2)},

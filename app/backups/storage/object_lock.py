@@ -11,6 +11,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
+from app.backups.storage.credentials import credentials_file
 from app.backups.storage.errors import MAX_MESSAGE, BackupLocked, StoreRefused, StoreUnavailable
 from app.backups.storage.location import Bucket
 
@@ -39,6 +40,8 @@ class ObjectLock:
             endpoint_url=os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT")),
             config=config,
         )
+        self._file = credentials_file()
+        self._signing: Any = session.get_credentials()
         self._faults = import_module("botocore.exceptions")
         self._bucket = bucket
         self._mode = mode.upper()
@@ -96,6 +99,7 @@ class ObjectLock:
         return f"{self._bucket.prefix}/{name}" if self._bucket.prefix else name
 
     async def _asked(self, call: Callable[..., Any], **arguments: Any) -> Any:
+        self._renew_keys()
         try:
             async with asyncio.timeout(self._timeout):
                 return await asyncio.to_thread(call, Bucket=self._bucket.name, **arguments)
@@ -107,3 +111,14 @@ class ObjectLock:
             raise StoreUnavailable(f"{self._bucket}: {str(fault)[:MAX_MESSAGE]}") from None
         except TimeoutError:
             raise StoreUnavailable(f"{self._bucket}: no answer within {self._timeout:g} seconds") from None
+
+    def _renew_keys(self) -> None:
+        """The client reads their file only once."""
+        if self._file is None:
+            return
+        try:
+            keys = self._file()
+        except ValueError as fault:
+            raise StoreRefused(f"{self._bucket}: {fault}") from None
+        self._signing.access_key, self._signing.secret_key = keys["access_key_id"], keys["secret_access_key"]
+        self._signing.token = keys["token"]
