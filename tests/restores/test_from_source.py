@@ -14,7 +14,7 @@ from app.engines.base import COPY_HELD_SECONDS
 from app.hosts.adapters import Adapters
 from app.store.session import fetch
 from tests.restores.conftest import ENGINES
-from tests.restores.support import WAIT, backed_up, ended, filled, session, visits
+from tests.restores.support import WAIT, backed_up, ended, filled, full, session, visits
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
@@ -52,6 +52,24 @@ async def test_a_database_from_a_backup_holds_what_the_backup_holds(caller: Call
     assert again["data"]["uuid"] == made["data"]["uuid"]
     async with session(made["data"]) as tenant:
         await tenant.execute("INSERT INTO visits VALUES (100, 'mine')")
+
+
+async def test_restores_of_one_backup_at_once(caller: Caller, engine: Engine) -> None:
+    source = await filled(caller, engine)
+    backup = await backed_up(caller, source)
+    async with session(source) as tenant:
+        await tenant.execute("DELETE FROM visits")
+    asked = {"backup_uuid": backup["uuid"]}
+    answers = await asyncio.gather(
+        caller.create("one", source=asked),
+        caller.create("two", source=asked),
+        caller.post(f"/databases/{source['uuid']}/restorations", asked),
+    )
+    begun = [body_of(answer, 202) for answer in answers]
+    ends = await asyncio.gather(*(ended(caller, one["operation"]["uuid"]) for one in begun))
+    assert [one["status"] for one in ends] == ["succeeded"] * 3
+    for uuid in (begun[0]["data"]["uuid"], begun[1]["data"]["uuid"], source["uuid"]):
+        assert await visits(await full(caller, uuid)) == 3
 
 
 async def test_a_clone_holds_what_its_source_holds(caller: Caller, engine: Engine) -> None:
