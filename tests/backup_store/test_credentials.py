@@ -21,7 +21,15 @@ OLD, NEW = "the-old-key", "the-new-key"
 
 
 def written(file: Path, key: str, profile: str = "default") -> None:
-    file.write_text(f"[{profile}]\naws_access_key_id = {key}\naws_secret_access_key = 50%\n")
+    hold(file, f"[{profile}]\naws_access_key_id = {key}\naws_secret_access_key = 50%\n")
+
+
+def hold(file: Path, text: str | None) -> None:
+    """None: there is no such file."""
+    if text is None:
+        file.unlink()
+    else:
+        file.write_text(text)
 
 
 @pytest.fixture
@@ -107,12 +115,12 @@ async def test_a_profile_of_the_file(bucket: BucketOfTest, file: Path, monkeypat
 @pytest.mark.parametrize("text", ["", "[other]\naws_access_key_id = a\n", "[default]\naws_access_key_id = a\n", "\0"])
 async def test_a_file_without_them_is_named(bucket: BucketOfTest, file: Path, text: str) -> None:
     store = bucket.store()
-    file.write_text(text)
+    hold(file, text)
     with pytest.raises(StoreRefused, match="AWS_SHARED_CREDENTIALS_FILE"):
         await backed_up(store, b"a dump")
     with pytest.raises(InvalidSettings, match="AWS_SHARED_CREDENTIALS_FILE"):
         bucket.store()
-    file.unlink()
+    hold(file, None)
     with pytest.raises(InvalidSettings, match="AWS_SHARED_CREDENTIALS_FILE"):
         bucket.store()
 
@@ -120,7 +128,7 @@ async def test_a_file_without_them_is_named(bucket: BucketOfTest, file: Path, te
 async def test_keys_in_the_environment_come_first(
     bucket: BucketOfTest, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file.unlink()
+    hold(file, None)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", OLD)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a secret")
     store = bucket.store()

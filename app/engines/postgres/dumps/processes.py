@@ -26,9 +26,9 @@ _USUAL_BYTES = 65_536
 _BYTES_A_SECOND = 2**29
 """What a tool writes at most: so long a pipe takes to be full."""
 READING = {"effective_io_concurrency": "0"}
-"""For sessions that read whole tables, in order: they read by themselves, and the operating system reads ahead. A server
-of version 18 has other processes read for them otherwise, which costs several times the reading of what is in memory,
-and tenants wait for the same few processes."""
+"""For sessions that read whole tables, in order: they read by themselves, and the operating system reads ahead. A
+server of version 18 has other processes read for them otherwise, which costs several times the reading of what is in
+memory, and tenants wait for the same few processes."""
 _AS_THEY_ARE = ("TMPDIR", "TZDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
