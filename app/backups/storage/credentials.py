@@ -7,18 +7,12 @@ import os
 from configparser import ConfigParser, Error
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # it is there for types alone
+    from obstore.store import S3Credential
 
 FILE_VARIABLE = "AWS_SHARED_CREDENTIALS_FILE"
-
-
-class S3Keys(TypedDict):
-    """As `obstore` takes them; asks for them anew once they are over."""
-
-    access_key_id: str
-    secret_access_key: str
-    token: str | None
-    expires_at: datetime | None
 
 
 class CredentialsFile:
@@ -28,8 +22,8 @@ class CredentialsFile:
         self._path = path
         self._profile = profile
 
-    def __call__(self) -> S3Keys:
-        """As they are now. Raises `ValueError`, without anything of what the file holds."""
+    def __call__(self) -> "S3Credential":
+        """As they are now, for one request. Raises `ValueError`, without anything of what the file holds."""
         read = ConfigParser(interpolation=None, default_section="")
         try:
             read.read_string(self._path.read_text())

@@ -121,4 +121,4 @@ class ObjectLock:
         except ValueError as fault:
             raise StoreRefused(f"{self._bucket}: {fault}") from None
         self._signing.access_key, self._signing.secret_key = keys["access_key_id"], keys["secret_access_key"]
-        self._signing.token = keys["token"]
+        self._signing.token = keys.get("token")
