@@ -34,6 +34,9 @@ REASONS = {
     Fault.HANG: "backup_store_unavailable",
     Fault.BREAK: "backup_store_unavailable",
 }
+"""What each is for a reader of the store is in tests/backup_store/test_faults.py."""
+IN_THE_RUN = (Fault.FORBIDDEN, Fault.BREAK)
+"""One for each reason."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +95,23 @@ async def far(far_service: FarService) -> AsyncIterator[Far]:
 
 
 async def test_every_restore_says_so_and_opens_nothing(far: Far) -> None:
+    assert {REASONS[fault] for fault in IN_THE_RUN} == set(REASONS.values())
+    await _opens_nothing(far, IN_THE_RUN)
+
+
+@pytest.mark.soak
+async def test_whatever_fails(far: Far) -> None:
+    await _opens_nothing(far, tuple(REASONS))
+
+
+async def _opens_nothing(far: Far, faults: tuple[Fault, ...]) -> None:
     caller = far.caller
     made = await filled(caller, Engine.POSTGRES)
     backup = await backed_up(caller, made)
     source = {"backup_uuid": backup["uuid"]}
-    for fault, reason in REASONS.items():
-        await _fails_for_all_of_it(far, made, source, fault, reason)
-    assert await visits(made) == 3 + len(REASONS), "it was open, and is what it was"
+    for fault in faults:
+        await _fails_for_all_of_it(far, made, source, fault, REASONS[fault])
+    assert await visits(made) == 3 + len(faults), "it was open, and is what it was"
     await until(lambda: _is_alone(far, made))
     far.way.decide = lambda _method, _path: None
     again = await caller.created("again", source=source)
