@@ -1,15 +1,24 @@
-"""How the tests are divided between several processes: a plugin that `make test` names to pytest."""
+"""How the tests are divided between several processes, and in which order they are given to them."""
 
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/webhooks/", "tests/console/", "tests/e2e/", "tests/pool/", "tests/workflows/", "tests/workers/")
-"""Folders with a stack or a server for themselves: one process runs all of it, or each would start it. They take
-longest too, so they come first and nobody waits for them at the end."""
+TOGETHER = (
+    "tests/console/",
+    "tests/webhooks/",
+    "tests/e2e/",
+    "tests/workflows/",
+    "tests/upkeep/reconcile/",
+    "tests/pool/",
+    "tests/workers/",
+    "tests/tracing/",
+)
+"""Folders with a stack or a server for themselves: one process runs all of it, or each would start it, but for files
+that are named below. They take longest too, so they come first and nobody waits for them at the end."""
 LONG = (
+    "tests/upkeep/reconcile/test_by_hand.py",
     "tests/operations/test_model.py",
     "tests/races/",
     "tests/restores/",
@@ -21,7 +30,6 @@ LONG = (
     "tests/storm/",
     "tests/model/",
     "tests/quotas/test_storage.py",
-    "tests/upkeep/reconcile/test_by_hand.py",
     "tests/clients/test_clients.py",
     "tests/engines/test_answer_bounds.py",
     "tests/local/test_stack.py",
@@ -35,76 +43,76 @@ LONG = (
 )
 """Files that take half a minute or more, and folders of such, for the same reason next; the longest first."""
 _FIRST = (*TOGETHER, *LONG)
+_SERVICE = "service"
+"""The fixture with the service that tests share: to start it takes a process five seconds of processor time."""
 
 
-class ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # the package has no types
-    """Gives each process a file at a time, or one of those folders."""
+@dataclass(frozen=True)
+class Scope:
+    """A file, or one of those folders: one process runs all of it."""
 
-    def _split_scope(self, nodeid: str) -> str:
-        folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), None)
-        return folder or nodeid.partition("::")[0]
+    path: str
+    tests: list[int]
+    """By their places among all."""
+    needs_service: bool
 
-    def remove_node(self, node: Any) -> str | None:
-        """Of a process that has ended: the test that it was running, which is not run again; others run the rest.
-
-        xdist's own hands out that test again, and with it what is done already.
-        """
-        assigned = self.assigned_work.pop(node)
-        remaining = {scope: [test for test, done in tests.items() if not done] for scope, tests in assigned.items()}
-        running = next((tests.pop(0) for tests in remaining.values() if tests), None)
-        returned = {scope: dict.fromkeys(tests, False) for scope, tests in remaining.items() if tests}
-        if returned:
-            self.workqueue.update(returned)
-            for other in self.nodes:
-                self._reschedule(other)
-        return running
-
-    def _reschedule(self, node: Any) -> None:
-        """Gives the process more, or the word to end, until it goes on: it keeps one test until it has the next.
-
-        xdist's own gives one file, and a new process that is given a single test waits for ever.
-        """
-        while node in self.registered_collections and not node.shutting_down:
-            super()._reschedule(node)
-            if self._pending_of(self.assigned_work[node]) > 1:
-                return
-
-    def states(self) -> list[str]:
-        """What each process is at, in a line."""
-        return [self._state(node.gateway.id, assigned) for node, assigned in self.assigned_work.items()]
-
-    def _state(self, name: str, assigned: dict[str, dict[str, bool]]) -> str:
-        remaining = [test for tests in assigned.values() for test, done in tests.items() if not done]
-        if not remaining:
-            return f"{name} has no test"
-        return f"{name} is at {remaining[0]}, and {len(remaining) - 1} after it"
+    @property
+    def place(self) -> int:
+        """In which order scopes are given away."""
+        if self.path in _FIRST:
+            return _FIRST.index(self.path)
+        places = (place for place, path in enumerate(_FIRST) if self.path.startswith(path))
+        return next(places, len(_FIRST))
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
-    return ByFolder(config, log)
+class Scopes:
+    """Those that no process has been given yet."""
+
+    def __init__(self, items: Sequence[pytest.Item]) -> None:
+        self._items = items
+        self._left = sorted(self._scopes(range(len(items))), key=lambda scope: scope.place)
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def name(self, test: int) -> str:
+        return self._items[test].nodeid
+
+    def take(self, *, with_service: bool) -> Scope | None:
+        """The next one for a process with the service that tests share, or without: with it, one that needs it, as
+        long as there are any, so that not all processes start one."""
+        short = [scope for scope in self._left if scope.place == len(_FIRST)]
+        if len(short) < len(self._left):
+            found: Scope | None = self._left[0]
+        else:
+            fitting = (scope for scope in short if scope.needs_service == with_service)
+            found = next(fitting, next(iter(short), None))
+        if found is not None:
+            self._left.remove(found)
+        return found
+
+    def give_back(self, tests: Iterable[int]) -> None:
+        """Of a process that has ended. They come first."""
+        self._left[:0] = self._scopes(tests)
+
+    def _scopes(self, tests: Iterable[int]) -> list[Scope]:
+        by_path: dict[str, list[int]] = {}
+        for test in tests:
+            by_path.setdefault(_path(self.name(test)), []).append(test)
+        return [
+            Scope(path, places, any(_needs_service(self._items[place]) for place in places))
+            for path, places in by_path.items()
+        ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: _place(item.nodeid))
+def _path(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    folder = next((folder for folder in TOGETHER if file.startswith(folder)), file)
+    return file if file in LONG else folder
 
 
-def _place(nodeid: str) -> int:
-    places = (place for place, path in enumerate(_FIRST) if nodeid.startswith(path))
-    return next(places, len(_FIRST))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
-    """A report goes to the other process as UTF-8, which has no lone surrogates: text of a test's may."""
-    report: dict[str, Any] | None = _encodable((yield))
-    return report
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_encodable, value))
-    return value
+def _needs_service(item: pytest.Item) -> bool:
+    """The one of the whole run, not one of the same name of a folder's own."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    found = fixtures.name2fixturedefs.get(_SERVICE, ()) if fixtures is not None else ()
+    return any(one.scope == "session" for one in found[-1:])
