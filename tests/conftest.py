@@ -16,7 +16,7 @@ from tests.support.forks import close_fork_server
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, running_service
-from tests.support.store import migrated_database, owner_dsn, store
+from tests.support.store import migrated_original, owner_dsn, store
 
 pytest_plugins = ["tests.support.plugins"]
 
@@ -103,7 +103,7 @@ async def caller(service: RunningService) -> Caller:
 @pytest_asyncio.fixture(scope="session")
 async def migrated_dsn(control_server: RunningServer) -> str:
     """A database with our tables and nothing in them, to make copies of. Leave it unconnected."""
-    return await migrated_database(control_server.admin_dsn)
+    return await migrated_original(control_server.admin_dsn)
 
 
 @pytest.fixture(scope="session")

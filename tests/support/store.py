@@ -43,8 +43,24 @@ def _set_aside() -> Iterator[None]:
         DB.config, DB.pool = outer
 
 
+_originals: dict[str, str] = {}
+"""By the administrators' DSNs of servers."""
+
+
+async def migrated_original(admin_dsn: str) -> str:
+    """The DSN of the server's one database with our tables and nothing in them, to make copies of, for the service's
+    role. Leave it unconnected."""
+    if admin_dsn not in _originals:
+        _originals[admin_dsn] = await _migrated(admin_dsn)
+    return _originals[admin_dsn]
+
+
 async def migrated_database(admin_dsn: str) -> str:
     """The DSN of a new database on that server with our tables, for the service's role."""
+    return await copy_of(await migrated_original(admin_dsn), admin_dsn)
+
+
+async def _migrated(admin_dsn: str) -> str:
     owner = await new_database(admin_dsn)
     with _set_aside():
         await prepare(owner, service_dsn(owner))
