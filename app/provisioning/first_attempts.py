@@ -8,8 +8,12 @@ from contextvars import copy_context
 from typing import Any
 from uuid import UUID
 
+from app.core.clock import utc_now
 from app.operations import attempt
+from app.operations.attempt import Attempt
 
+_ACTIVITY = "create_database"
+"""The step of the workflow that it stands for."""
 _SECONDS = 60.0
 """The time limit of an attempt that no workflow takes over: that of an engine's step."""
 _KEPT_SECONDS = 3.0
@@ -37,8 +41,11 @@ class FirstAttempts:
     def begin(self, workflow_id: str, database: UUID, span: AbstractContextManager[object]) -> None:
         """In a copy of this task's context, within `span`."""
         if self._create is not None:
-            work = _limited(self._create(database), span)
-            self._begun[workflow_id] = FirstAttempt(work, forget=lambda: self._begun.pop(workflow_id, None))
+            self._begun[workflow_id] = FirstAttempt(
+                Attempt(workflow_id=workflow_id, activity=_ACTIVITY, began=utc_now()),
+                _limited(self._create(database), span),
+                forget=lambda: self._begun.pop(workflow_id, None),
+            )
 
     async def settle(self, workflow_ids: Iterable[str], seconds: float) -> None:
         """Waits until these have ended, for so long at most."""
@@ -54,9 +61,11 @@ class FirstAttempts:
 class FirstAttempt:
     """One that is under way, or has just ended."""
 
-    def __init__(self, work: Coroutine[Any, Any, None], *, forget: Callable[[], object]) -> None:
-        """`forget` is called a moment after the end."""
+    def __init__(self, mine: Attempt, work: Coroutine[Any, Any, None], *, forget: Callable[[], object]) -> None:
+        """`mine` is what the operation gets to know of it; `forget` is called a moment after the end."""
+        self._mine = mine
         self._context = copy_context()
+        self._context.run(attempt.current.set, mine)
         self._forget = forget
         self.task = asyncio.create_task(work, context=self._context)
         self.task.add_done_callback(self._ended)
@@ -64,7 +73,11 @@ class FirstAttempt:
     async def finish(self) -> None:
         """Waits for its end, and raises what it raised. From now on it is the caller's attempt, for the operation too,
         and is cancelled with the caller."""
-        self._context.run(attempt.current.set, attempt.current.get())
+        callers = attempt.current.get()
+        if callers is not None:
+            # So that it counts once, whoever reports it.
+            callers.began = self._mine.began
+            self._context.run(attempt.current.set, callers)
         await self.task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
