@@ -10,7 +10,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.1
 	--no-annotate --no-header --no-emit-index-url --quiet
 # More than cores: half of what the tests do is to wait.
 PROCESSES ?= 5
-IN_PROCESSES := --processes=$(PROCESSES)
+IN_PROCESSES := -p tests.support.distribution --numprocesses=$(PROCESSES) --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -61,9 +61,9 @@ async def pytest_run(folder: Path, source: str, *options: str, workers: int = 1)
     terminal, theirs = pty.openpty()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}"),
-        *("-p", "pytest_asyncio.plugin", "-p", "no:cacheprovider"),
+        *("-p", "pytest_asyncio.plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"),
         *(f"--basetemp={folder / 'temporary'}", *options, str(folder)),
-        *([f"--processes={workers}"] if workers > 1 else []),
+        *([f"--numprocesses={workers}"] if workers > 1 else []),
         # The plugins that other packages bring take seconds to load. Options for the outer run are not for this one.
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
         cwd=folder,

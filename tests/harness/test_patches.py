@@ -9,8 +9,8 @@ from tests.harness.runs import ROOT
 from tests.support.together import together
 
 _PATCHING = {"setattr", "delattr", "patch", "object", "multiple"}
-_LIBRARIES_OWN = {"tests/contract/fuzzing_hooks.py", "tests/support/parallel_process.py"}
-"""They replace what a library has no other way to set."""
+_LIBRARIES_OWN = {"tests/contract/fuzzing_hooks.py"}
+"""Replaces a function of a library that has no other way."""
 
 
 def test_no_private_name_is_replaced() -> None:

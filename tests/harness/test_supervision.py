@@ -1,7 +1,6 @@
 """A run of the tests that is broken off leaves no process behind, in one process and in two, whatever it was doing."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -50,18 +49,9 @@ def serves(run: Run) -> object:
     return len(list(run.folder.glob("serves-*"))) == run.workers
 
 
-@asynccontextmanager
-async def servers_run(folder: Path, source: str, workers: int = 1) -> AsyncIterator[Run]:
-    """With a file for each process."""
-    for number in range(1, workers):
-        (folder / f"test_{number}.py").write_text(source)
-    async with pytest_run(folder, source, workers=workers) as run:
-        yield run
-
-
 @pytest.mark.parametrize(("moment", "workers"), [(serves, 1), (starts, 2), (serves, 2)])
 async def test_ctrl_c(tmp_path: Path, moment: Callable[[Run], object], workers: int) -> None:
-    async with servers_run(tmp_path, SERVER.format(detached=DETACHED), workers=workers) as run:
+    async with pytest_run(tmp_path, SERVER.format(detached=DETACHED), workers=workers) as run:
         await until(lambda: moment(run))
         run.press_ctrl_c()
         code, output = await run.end()
@@ -70,7 +60,7 @@ async def test_ctrl_c(tmp_path: Path, moment: Callable[[Run], object], workers: 
 
 
 async def test_ctrl_c_twice(tmp_path: Path) -> None:
-    async with servers_run(tmp_path, SERVER.format(detached=DETACHED), workers=2) as run:
+    async with pytest_run(tmp_path, SERVER.format(detached=DETACHED), workers=2) as run:
         await until(lambda: serves(run))
         run.press_ctrl_c()
         run.press_ctrl_c()
@@ -80,7 +70,7 @@ async def test_ctrl_c_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("signal", "workers"), [("terminate", 1), ("kill", 2)])
 async def test_pytest_is_ended(tmp_path: Path, signal: str, workers: int) -> None:
-    async with servers_run(tmp_path, SERVER.format(detached=DETACHED), workers=workers) as run:
+    async with pytest_run(tmp_path, SERVER.format(detached=DETACHED), workers=workers) as run:
         await until(lambda: serves(run))
         getattr(run.pytest, signal)()
         await run.end()
@@ -88,7 +78,7 @@ async def test_pytest_is_ended(tmp_path: Path, signal: str, workers: int) -> Non
 
 
 async def test_the_supervisor_is_terminated(tmp_path: Path) -> None:
-    async with servers_run(tmp_path, SERVER.format(detached=DETACHED)) as run:
+    async with pytest_run(tmp_path, SERVER.format(detached=DETACHED)) as run:
         await until(lambda: starts(run))
         run.process.terminate()
         await run.end()
@@ -97,7 +87,7 @@ async def test_the_supervisor_is_terminated(tmp_path: Path) -> None:
 
 async def test_the_supervisor_is_killed(tmp_path: Path) -> None:
     """The kernel ends pytest with it, and the servers with pytest."""
-    async with servers_run(tmp_path, SERVER.format(detached=NOTHING_DETACHED), workers=2) as run:
+    async with pytest_run(tmp_path, SERVER.format(detached=NOTHING_DETACHED), workers=2) as run:
         await until(lambda: serves(run))
         run.process.kill()
         await until(lambda: not processes_in(tmp_path))

@@ -72,6 +72,7 @@ async def test_fails(): assert not "what it is"
 async def test_hangs(): await inner()
 """
 )
+IN_TWO = ("-p", "tests.support.distribution")
 
 
 @pytest.mark.parametrize("hang", MODULES)
@@ -88,7 +89,7 @@ async def test_in_one_process(tmp_path: Path, hang: str) -> None:
 
 @pytest.mark.parametrize("hang", MODULES)
 async def test_in_two_processes_the_rest_is_run(tmp_path: Path, hang: str) -> None:
-    async with pytest_run(tmp_path, MODULES[hang], "-o", "test_limit=2", workers=2) as run:
+    async with pytest_run(tmp_path, MODULES[hang], "-o", "test_limit=2", *IN_TWO, workers=2) as run:
         code, output = await run.end()
     assert "in inner" in output, output
     assert "crashed while running 'test_module.py::test_hangs'" in output
@@ -104,7 +105,7 @@ async def test_the_new_process_runs_what_is_left_of_several_files(tmp_path: Path
     (tmp_path / "test_three.py").write_text("".join(f"def test_{number}(): pass\n" for number in range(3)))
     (tmp_path / "test_z.py").write_text("def test_one(): pass\n")
     source = MODULES["awaits"].replace("test_before", "before")
-    async with pytest_run(tmp_path, source, "-o", "test_limit=2", workers=2) as run:
+    async with pytest_run(tmp_path, source, "-o", "test_limit=2", *IN_TWO, workers=2) as run:
         code, output = await run.end()
     assert "1 failed, 5 passed" in output
     assert code == pytest.ExitCode.TESTS_FAILED
@@ -113,7 +114,7 @@ async def test_the_new_process_runs_what_is_left_of_several_files(tmp_path: Path
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_fixture_of_the_session(tmp_path: Path, workers: int) -> None:
     source = PREFACE + TEARS_DOWN_THE_SESSION
-    async with pytest_run(tmp_path, source, "-o", "test_limit=2", workers=workers) as run:
+    async with pytest_run(tmp_path, source, "-o", "test_limit=2", *IN_TWO, workers=workers) as run:
         code, output = await run.end()
     assert "test_module.py::test_hangs took longer than 2 s" in output
     assert "in inner" in output
@@ -122,7 +123,7 @@ async def test_a_fixture_of_the_session(tmp_path: Path, workers: int) -> None:
 
 @pytest.mark.parametrize(("source", "workers"), [(THREAD_AT_THE_END, 1), (HOOK_AT_THE_END, 1), (HOOK_AT_THE_END, 2)])
 async def test_the_end_of_the_session(tmp_path: Path, source: str, workers: int) -> None:
-    async with pytest_run(tmp_path, source, "-o", "test_limit=2", workers=workers) as run:
+    async with pytest_run(tmp_path, source, "-o", "test_limit=2", *IN_TWO, workers=workers) as run:
         code, output = await run.end()
     assert "the end of the session took longer than 2 s" in output
     assert "in inner" in output
@@ -133,7 +134,7 @@ async def test_the_end_of_the_session(tmp_path: Path, source: str, workers: int)
 async def test_no_report_comes(tmp_path: Path) -> None:
     """The processes that run tests have a limit too long to be of use."""
     settings = ("-o", "test_limit=300", "-o", "silence_margin=-297")
-    async with pytest_run(tmp_path, NOTHING_REPORTED, *settings, workers=2) as run:
+    async with pytest_run(tmp_path, NOTHING_REPORTED, *settings, *IN_TWO, workers=2) as run:
         code, output = await run.end()
     assert "no report came for 3 s" in output
     assert "is at test_module.py::test_hangs, and 0 after it" in output

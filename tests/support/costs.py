@@ -23,15 +23,11 @@ class Costs:
         self._tests: dict[str, float] = defaultdict(float)
 
     def pytest_collection_finish(self) -> None:
-        self._pid = os.getpid()
         self._seen = _processor_seconds()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        if self._pid != os.getpid():
-            # Forked since, which begins anew.
-            self._pid, self._seen = os.getpid(), 0.0
         now = _processor_seconds()
         # Goes with the report to the process that prints.
         report.user_properties.append((_PROPERTY, now - self._seen))

@@ -1,9 +1,10 @@
-"""How the tests are divided between several processes, and in which order they are given to them."""
+"""How the tests are divided between several processes: a plugin that `make test` names to pytest."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = (
     "tests/console/",
@@ -43,76 +44,78 @@ LONG = (
 )
 """Files that take half a minute or more, and folders of such, for the same reason next; the longest first."""
 _FIRST = (*TOGETHER, *LONG)
-_SERVICE = "service"
-"""The fixture with the service that tests share: to start it takes a process five seconds of processor time."""
 
 
-@dataclass(frozen=True)
-class Scope:
-    """A file, or one of those folders: one process runs all of it."""
+class ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # the package has no types
+    """Gives each process a file at a time, or one of those folders."""
 
-    path: str
-    tests: list[int]
-    """By their places among all."""
-    needs_service: bool
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        if file in LONG:
+            return file
+        return next((folder for folder in TOGETHER if nodeid.startswith(folder)), file)
 
-    @property
-    def place(self) -> int:
-        """In which order scopes are given away."""
-        if self.path in _FIRST:
-            return _FIRST.index(self.path)
-        places = (place for place, path in enumerate(_FIRST) if self.path.startswith(path))
-        return next(places, len(_FIRST))
+    def remove_node(self, node: Any) -> str | None:
+        """Of a process that has ended: the test that it was running, which is not run again; others run the rest.
 
+        xdist's own hands out that test again, and with it what is done already.
+        """
+        assigned = self.assigned_work.pop(node)
+        remaining = {scope: [test for test, done in tests.items() if not done] for scope, tests in assigned.items()}
+        running = next((tests.pop(0) for tests in remaining.values() if tests), None)
+        returned = {scope: dict.fromkeys(tests, False) for scope, tests in remaining.items() if tests}
+        if returned:
+            self.workqueue.update(returned)
+            for other in self.nodes:
+                self._reschedule(other)
+        return running
 
-class Scopes:
-    """Those that no process has been given yet."""
+    def _reschedule(self, node: Any) -> None:
+        """Gives the process more, or the word to end, until it goes on: it keeps one test until it has the next.
 
-    def __init__(self, items: Sequence[pytest.Item]) -> None:
-        self._items = items
-        self._left = sorted(self._scopes(range(len(items))), key=lambda scope: scope.place)
+        xdist's own gives one file, and a new process that is given a single test waits for ever.
+        """
+        while node in self.registered_collections and not node.shutting_down:
+            super()._reschedule(node)
+            if self._pending_of(self.assigned_work[node]) > 1:
+                return
 
-    def __len__(self) -> int:
-        return len(self._left)
+    def states(self) -> list[str]:
+        """What each process is at, in a line."""
+        return [self._state(node.gateway.id, assigned) for node, assigned in self.assigned_work.items()]
 
-    def name(self, test: int) -> str:
-        return self._items[test].nodeid
-
-    def take(self, *, with_service: bool) -> Scope | None:
-        """The next one for a process with the service that tests share, or without: with it, one that needs it, as
-        long as there are any, so that not all processes start one."""
-        short = [scope for scope in self._left if scope.place == len(_FIRST)]
-        if len(short) < len(self._left):
-            found: Scope | None = self._left[0]
-        else:
-            fitting = (scope for scope in short if scope.needs_service == with_service)
-            found = next(fitting, next(iter(short), None))
-        if found is not None:
-            self._left.remove(found)
-        return found
-
-    def give_back(self, tests: Iterable[int]) -> None:
-        """Of a process that has ended. They come first."""
-        self._left[:0] = self._scopes(tests)
-
-    def _scopes(self, tests: Iterable[int]) -> list[Scope]:
-        by_path: dict[str, list[int]] = {}
-        for test in tests:
-            by_path.setdefault(_path(self.name(test)), []).append(test)
-        return [
-            Scope(path, places, any(_needs_service(self._items[place]) for place in places))
-            for path, places in by_path.items()
-        ]
+    def _state(self, name: str, assigned: dict[str, dict[str, bool]]) -> str:
+        remaining = [test for tests in assigned.values() for test, done in tests.items() if not done]
+        if not remaining:
+            return f"{name} has no test"
+        return f"{name} is at {remaining[0]}, and {len(remaining) - 1} after it"
 
 
-def _path(nodeid: str) -> str:
-    file = nodeid.partition("::")[0]
-    folder = next((folder for folder in TOGETHER if file.startswith(folder)), file)
-    return file if file in LONG else folder
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
+    return ByFolder(config, log)
 
 
-def _needs_service(item: pytest.Item) -> bool:
-    """The one of the whole run, not one of the same name of a folder's own."""
-    fixtures = getattr(item, "_fixtureinfo", None)
-    found = fixtures.name2fixturedefs.get(_SERVICE, ()) if fixtures is not None else ()
-    return any(one.scope == "session" for one in found[-1:])
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _place(item.nodeid))
+
+
+def _place(nodeid: str) -> int:
+    places = (place for place, path in enumerate(_FIRST) if nodeid.startswith(path))
+    return next(places, len(_FIRST))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """A report goes to the other process as UTF-8, which has no lone surrogates: text of a test's may."""
+    report: dict[str, Any] | None = _encodable((yield))
+    return report
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_encodable, value))
+    return value

@@ -3,7 +3,6 @@
 pytest_plugins = [
     "tests.support.supervision",
     "tests.support.watchdog",
-    "tests.support.parallel",
     "tests.support.blame",
     "tests.support.progress",
     "tests.support.restarts",

@@ -10,7 +10,7 @@ import pytest
 def pytest_sessionstart(session: pytest.Session) -> None:
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
-        session.config.pluginmanager.register(Progress(terminal), "headwater-progress")
+        session.config.pluginmanager.register(Progress(terminal))
 
 
 class Progress:

@@ -30,7 +30,10 @@ _KILL_SECONDS = 30.0
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
     if sys.platform == "linux":
-        _go_on_in_a_child(has_folder=bool(config.option.basetemp))
+        if hasattr(config, "workerinput"):
+            die_with(os.getppid())
+        else:
+            _go_on_in_a_child(has_folder=bool(config.option.basetemp))
     return (yield)
 
 

@@ -6,8 +6,7 @@ Three clocks, none of which needs what may hang:
 - in a process that only reports what others run, a thread breaks the run off when no report came for longer than that.
 
 The process ends because a hanging test can't be failed: nothing interrupts C code, and a coroutine that is only left
-behind goes on in the loop that the next tests share. `tests.support.parallel` counts the test as failed, and forks a
-process that runs the rest.
+behind goes on in the loop that the next tests share. xdist counts the test as failed, and a new process runs the rest.
 """
 
 import asyncio
@@ -21,7 +20,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
 from functools import partial
 from types import AsyncGeneratorType, FrameType
 from typing import Any
@@ -29,6 +27,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.support.distribution import ByFolder
 from tests.support.supervision import end_children
 
 _LIMITS = {
@@ -39,8 +38,6 @@ _LIMITS = {
 _LAST_WORDS_SECONDS = 2.0
 """For the processes that run tests to write down where they are, before the run is broken off."""
 _STACKS_SIGNAL = signal.SIGUSR1
-STATES = pytest.StashKey[Callable[[], list[str]]]()
-"""Of what runs the tests in other processes: what each of them is at, in a line."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,11 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Not yet captured, as it is while tests run.
     stderr = os.dup(2)
     faulthandler.register(_STACKS_SIGNAL, file=stderr, all_threads=True)
-    watchdog = config.stash[WATCHDOG] = Watchdog(config, stderr)
-    watchdog.start()
+    watchdog = Watchdog(config, stderr)
     config.pluginmanager.register(TestLimits(config, watchdog))
-    if config.getoption("processes", 1) > 1:
-        config.pluginmanager.register(RunLimits(config, watchdog), "headwater-run-limits")
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(RunLimits(config, watchdog))
 
 
 class Watchdog:
@@ -69,19 +65,7 @@ class Watchdog:
         self._stderr = stderr
         self._lock_seconds = limit(config, "test_limit")
         self._due: tuple[float, Callable[[], None]] | None = None
-
-    def start(self) -> None:
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
-        self._thread.start()
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Without a thread for the block, so that this process may fork."""
-        self._stopped.set()
-        self._thread.join()
-        yield
-        self.start()
+        threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def expect(self, what: str, seconds: float) -> None:
         """Ends the process unless something else is expected, or nothing, before `seconds` have passed."""
@@ -101,13 +85,11 @@ class Watchdog:
         while True:
             # Strikes if this thread gets no turn for so long.
             faulthandler.dump_traceback_later(self._lock_seconds, exit=True, file=self._stderr)
-            if self._stopped.wait(min(1.0, self._lock_seconds / 10)):
-                break
+            time.sleep(min(1.0, self._lock_seconds / 10))
             due = self._due
             if due is not None and time.monotonic() > due[0]:
                 self._due = None
                 due[1]()
-        faulthandler.cancel_dump_traceback_later()
 
     def _end(self, why: str) -> None:
         try:
@@ -120,9 +102,6 @@ class Watchdog:
         finally:
             # For pytest on its own: not all of the tests have run.
             os._exit(pytest.ExitCode.INTERRUPTED)
-
-
-WATCHDOG = pytest.StashKey[Watchdog]()
 
 
 class TestLimits:
@@ -158,7 +137,7 @@ class TestLimits:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        # This process may have been forked, and ends here.
+        # A process of xdist's waits here for the others. The one that was started ends, or is ended.
         if hasattr(self._config, "workerinput"):
             self._watchdog.expect_nothing()
 
@@ -175,11 +154,10 @@ class RunLimits:
         is_short = "not soak" in config.getoption("markexpr")
         longest = limit(config, "test_limit" if is_short else "soak_limit")
         self._silence = longest + limit(config, "silence_margin")
+        self._lost_a_process = False
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
+    def pytest_runtestloop(self) -> None:
         self._heard()
-        return (yield)
 
     def pytest_runtest_logstart(self) -> None:
         self._heard()
@@ -190,12 +168,29 @@ class RunLimits:
     def pytest_runtest_logfinish(self) -> None:
         self._heard()
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self) -> None:
+        self._heard()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, error: object | None) -> None:
+        self._lost_a_process = self._lost_a_process or error is not None
+        self._heard()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        # One that ended after its last test fails no test.
+        if self._lost_a_process and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return (yield)
+
     def _heard(self) -> None:
         self._watchdog.call_after(self._silence, self._break_off)
 
     def _break_off(self) -> None:
         """As Ctrl-C does: what has failed is shown, and the servers are stopped."""
-        states = self._config.stash[STATES]()
+        scheduler = getattr(self._config.pluginmanager.get_plugin("dsession"), "sched", None)
+        states = scheduler.states() if isinstance(scheduler, ByFolder) else []
         self._watchdog.write(
             f"\n\nno report came for {self._silence:g} s; the run is broken off\n"
             + "".join(f"{state}\n" for state in states)
