@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+import structlog
 from hypothesis import HealthCheck, settings
 
 from app.local.mysql_source import MysqlSource
@@ -19,6 +20,15 @@ from tests.support.service import RunningService, running_service
 from tests.support.store import migrated_original, owner_dsn, store
 
 pytest_plugins = ["tests.support.plugins"]
+
+# By default a traceback is drawn with its source in colours and all variables: half a second of processor time for one
+# that passes through the layers of a request.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 # An example that takes long says something about the machine, not about what is tested.
 settings.register_profile("headwater", deadline=None, suppress_health_check=[HealthCheck.too_slow])
