@@ -18,18 +18,19 @@ _TARGET = 2.0
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--pairs", type=int, default=_PAIRS, help="creates of each engine (default: %(default)s)")
-    pairs = parser.parse_args().pairs
+    parser.add_argument("--pause", type=float, default=0, help="seconds before each pair (default: %(default)s)")
+    given = parser.parse_args()
     with running_stack() as stack:
-        asyncio.run(_run(stack, pairs))
+        asyncio.run(_run(stack, given.pairs, given.pause))
 
 
-async def _run(stack: StackFile, pairs: int) -> None:
+async def _run(stack: StackFile, pairs: int, pause: float) -> None:
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
-    print(f"cold create with wait=true, against account + database + grant; {pairs} pairs, interleaved\n")
+    print(f"cold create with wait=true, against account + database + grant; {pairs} pairs, {pause:g} s apart\n")
     print("| engine   | API p50 | API p95 | raw p50 | raw p95 | ratio of p50 | pair ratio p50 | p95 |")
     print("|----------|---------|---------|---------|---------|--------------|----------------|-----|")
     for host in stack.hosts:
-        result = await measure(stack, host, pairs)
+        result = await measure(stack, host, pairs, pause)
         print(_row(result))
         if host.engine == Engine.POSTGRES:
             verdict = f"{host.engine}: {result.ratio:.2f}, the target is at most {_TARGET}"

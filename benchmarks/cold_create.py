@@ -1,5 +1,6 @@
 """The time of a cold create with `wait=true`, compared with the engine's own statements on the same server."""
 
+import asyncio
 import math
 import time
 import uuid
@@ -33,9 +34,10 @@ class Pairs:
         return [api / raw for api, raw in zip(self.api, self.raw, strict=True)]
 
 
-async def measure(stack: StackFile, host: StackHost, pairs: int) -> Pairs:
-    """Measures alternately, so that both meet the same conditions. The databases stay until the stack ends: removing
-    them would disturb the next measurement."""
+async def measure(stack: StackFile, host: StackHost, pairs: int, pause: float = 0) -> Pairs:
+    """Measures alternately, so that both meet the same conditions, with `pause` seconds before each pair: without one a
+    create meets what the one before has left to do. The databases stay until the stack ends: removing them would
+    disturb the next measurement."""
     result = Pairs(host.engine, [], [])
     headers = {"Authorization": f"Bearer {stack.api_key}"}
     async with (
@@ -43,6 +45,7 @@ async def measure(stack: StackFile, host: StackHost, pairs: int) -> Pairs:
         raw_on(host) as raw,
     ):
         for number in range(_WARM_UP + pairs):
+            await asyncio.sleep(pause)
             api_seconds, raw_seconds = await _create(http, host.engine), await raw.time_one()
             if number >= _WARM_UP:
                 result.api.append(api_seconds)
