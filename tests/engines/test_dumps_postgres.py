@@ -13,6 +13,7 @@ import pytest
 from app.engines.base import EngineAdapter, EngineLimits, HostFull, HostUnavailable, Tenant
 from app.engines.dumping import DumpRefused, LoadRefused
 from app.engines.postgres import PostgresAdapter
+from app.engines.postgres.dumps.archive import Archive
 from tests.engines.harness import LIMITS, EngineHost, as_root, new_tenant, session_of, tenants
 from tests.engines.test_dumps import dumped, streamed, tables
 from tests.engines.text_dumps import text_of
@@ -322,6 +323,27 @@ async def test_a_dump_that_is_cut_off_or_changed_is_not_loaded(host: EngineHost)
             await host.adapter.clear(target)
         with pytest.raises(LoadRefused, match="mysql"):
             await host.adapter.load(target, msgspec.structs.replace(form, flavour="mysql"), streamed(chunks))
+
+
+async def test_rows_are_counted_wherever_the_stream_is_cut(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            # The tool's numbers of tables are above 2,815 then: none of them looks like the end of a line.
+            await session.run(
+                "DO $$ BEGIN FOR n IN 1..300 LOOP EXECUTE 'CREATE DOMAIN d' || n || ' AS int'; END LOOP; END $$"
+            )
+            for table in ("cats", "dogs", "eels"):
+                await session.run(f"CREATE TABLE {table} (n int)")
+                await session.run(f"INSERT INTO {table} SELECT generate_series(1000, 1029)")
+        whole = b"".join((await dumped(host, tenant))[0])
+    ends = [found.end() for found in re.finditer(rb"\\\.\n\n\n", whole)]
+    assert len(ends) == 3
+    for cut in (cut for end in ends for cut in range(end - 12, end + 20)):
+        archive = Archive()
+        for piece in (whole[:cut], whole[cut:]):
+            archive.feed(piece)
+        archive.finish()
+        assert set(archive.rows.values()) == {30}, whole[cut - 10 : cut]
 
 
 async def test_what_can_not_be_loaded_is_named(host: EngineHost) -> None:

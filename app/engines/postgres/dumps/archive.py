@@ -23,6 +23,7 @@ _LINES_AFTER_ROWS = 3
 
 
 _NARROW_BYTES = 4
+_MARK_OF_END = b"\\.\n"
 _LAST_LINE_END = b"\n" + bytes(5)
 """A row's, and the head that says that there are no more."""
 _FEW_ROWS = 20
@@ -282,10 +283,16 @@ class Archive:
         zeros in a row, and there are as many line ends only if each ends a row and none is part of a head.
         """
         assert self._block is not None
-        if self._int_bytes != _NARROW_BYTES or end - at < self._head.size or self._head.unpack_from(piece, at)[0] > 255:
+        if self._int_bytes != _NARROW_BYTES or end - at < self._head.size:
+            return 0
+        # Where it begins with the head that says that there are no more, what follows is of another table.
+        if not 0 < self._head.unpack_from(piece, at)[0] < 256:
             return 0
         ends = piece.find(_LAST_LINE_END, at, end)
         upto = (piece.rfind(b"\n", at, end) if ends < 0 else ends) + 1
+        # Where it ends within what follows the rows, the rest of that comes next.
+        if ends < 0 and piece.endswith(_MARK_OF_END, at, upto):
+            return 0
         rows = piece.count(b"\n", at, upto)
         if rows < _FEW_ROWS or rows != piece.count(bytes(3), at, upto):
             return 0
