@@ -157,6 +157,7 @@ async def _clones(client: Client, tools: Tools, folder: Path, made: dict[str, An
     pairs = Pairs(f"clone of {name}", beside, 1.0 if shared else 2.5)
     for _ in range(rounds):
         other = 1.0 if shared else await tools.dump(made["db_name"]) + await tools.restore()
+        await tools.settle(made["db_name"])
         began = time.perf_counter()
         clone = await client.clone(made)
         pairs.add(time.perf_counter() - began, other)
