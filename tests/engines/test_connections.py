@@ -10,7 +10,7 @@ from app.core import ids
 from app.engines.base import AdminAddress, EngineError
 from app.engines.mysql import adapter as mysql_adapter
 from app.engines.mysql import connections as mysql_connections
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
 from tests.engines.harness import LIMITS, EngineHost, Session, new_tenant, tenants

@@ -8,7 +8,7 @@ import pytest
 
 from app.engines.dumping import DumpRefused
 from app.engines.mysql import removal
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.postgres.readers import reader_name
 from app.engines.querying import QueryLimits
 from tests import servers

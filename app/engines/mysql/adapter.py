@@ -53,7 +53,8 @@ from app.engines.mysql import (
 from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, check_user
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState
-from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.dumps import comparing, loading
 from app.engines.mysql.dumps.accounts import left_accounts, reading_session, refuse_dropped
 from app.engines.mysql.dumps.dump import run_tool

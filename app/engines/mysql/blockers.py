@@ -7,7 +7,7 @@ from typing import TypeVar
 import pymysql
 import structlog
 
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
 from app.engines.mysql.sessions import end_present_sessions
 

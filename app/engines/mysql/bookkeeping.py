@@ -12,7 +12,7 @@ import msgspec
 import pymysql
 
 from app.engines.base import Access, EngineError, FoundTenant, NameTaken, Tenant
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import DUPLICATE_COLUMN, DUPLICATE_ROW, NO_SUCH_COLUMN, ignored
 from app.engines.naming import HELPER_SEPARATOR, read_marker, written_marker
 

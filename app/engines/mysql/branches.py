@@ -8,7 +8,8 @@ transaction of the server is the tenant's; on MySQL also the ids that one of its
 
 from collections.abc import Sequence
 
-from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_BRANCH, ignored
 from app.engines.mysql.flavours import MYSQL
 from app.engines.mysql.transactions import DETACHED, open_transactions

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import pymysql
 
 from app.engines.errors import EngineError
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.naming import HELPER_SEPARATOR
 
 _TABLES = "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from app.engines.base import COUNT_SECONDS, Counters
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, ignored
 from app.engines.tenants import counted
 

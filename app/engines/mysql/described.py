@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.querying import (
     MAX_COLUMNS,
     MAX_COMMENT,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from app.engines.base import Access
 from app.engines.mysql.accounts import account_name, dump_helpers
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_GRANT, ignored
 from app.engines.mysql.flavours import FROZEN_PRIVILEGES, READ_ONLY_PRIVILEGES, TENANT_PRIVILEGES
 from app.engines.mysql.readers import reader_name

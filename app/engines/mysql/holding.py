@@ -7,7 +7,7 @@ nobody but root which limit an account has.
 from app.engines.base import HeldLimits, SessionCounts
 from app.engines.mysql import bookkeeping, shares
 from app.engines.mysql.accounts import account_name, dump_helpers
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.mysql.readers import reader_name
 from app.engines.naming import HELPER_SEPARATOR

@@ -4,7 +4,7 @@ import re
 
 from app.engines.base import EngineError, HostFacts
 from app.engines.hosts import sessions_for_tenants
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, ignored
 from app.engines.mysql.flavours import MARIADB, TENANT_PATTERN, TENANT_PRIVILEGES, Flavour
 

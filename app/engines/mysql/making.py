@@ -7,7 +7,7 @@ from app.engines.mysql import bookkeeping, shares
 from app.engines.mysql.accounts import account_name
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import ExistingObjects, FreezeState, TenantRow
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.grants import grant, grant_statement
 
 

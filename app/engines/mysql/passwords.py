@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.engines.mysql.accounts import account_name
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 
 
 async def let_both_in(connection: MySQLConnection, user: str, old: str, new: str, *, has_password: bool) -> None:

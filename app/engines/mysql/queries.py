@@ -11,7 +11,7 @@ import pymysql
 from app.engines import json_values
 from app.engines.errors import EngineError, ResponseTooLarge, StatementUncertain
 from app.engines.mysql import described, values
-from app.engines.mysql.connections import CLOSE_SECONDS, MySQLConnection
+from app.engines.mysql.connection import CLOSE_SECONDS, MySQLConnection
 from app.engines.mysql.flavours import MARIADB
 from app.engines.mysql.reading import state_of
 from app.engines.mysql.sessions import QUESTION_MARK

@@ -1,7 +1,7 @@
 """The SELECT-only account of a MySQL tenant."""
 
 from app.engines.mysql.accounts import account_name
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.flavours import READ_ONLY_PRIVILEGES
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.querying import READER_PURPOSE, READER_SESSIONS

@@ -4,7 +4,7 @@ permanent."""
 import msgspec
 
 from app.engines.errors import StatementUncertain
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 
 REREADING_MODES = (
     "ANSI_QUOTES",

@@ -7,7 +7,7 @@ stored function in generated columns.
 
 import time
 
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 
 WORTH_BYTES = 4 * 2**20
 """InnoDB counts free space in extents, and leaves a few free in every file."""

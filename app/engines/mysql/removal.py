@@ -8,7 +8,8 @@ import pymysql
 from app.engines.base import EngineError
 from app.engines.mysql import bookkeeping, branches
 from app.engines.mysql.accounts import account_name, dump_helpers, helper_name
-from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import DATABASE_GONE, LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, NO_SUCH_TABLE, ignored
 from app.engines.mysql.sessions import end_present_sessions, end_sessions
 

@@ -12,7 +12,7 @@ import pymysql
 
 from app.engines.errors import EngineError, HostUnavailable, StatementFailed, StatementUncertain
 from app.engines.mysql import branches
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.mysql.reading import REREADING_MODES, SessionState, state_of
 from app.engines.scripts import ScriptEnd, ScriptSession

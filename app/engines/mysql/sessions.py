@@ -6,7 +6,8 @@ import time
 from app.engines.base import EngineError
 from app.engines.mysql import branches
 from app.engines.mysql.accounts import dump_helpers
-from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.querying import READER_PURPOSE

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import pymysql
 
 from app.engines.base import EngineError
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, TIMED_OUT
 from app.engines.mysql.sessions import end_present_sessions
 

@@ -7,7 +7,7 @@ import re
 
 from app.engines.mysql import bookkeeping
 from app.engines.mysql.accounts import account_name
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 
 _LIMIT = re.compile(r" MAX_USER_CONNECTIONS ([0-9]+)\b")
 

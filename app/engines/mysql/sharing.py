@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 
 from app.engines.base import SessionLimits, SessionsEnded, SharedResource
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
 
 _MAX = 50

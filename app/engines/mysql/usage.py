@@ -9,7 +9,8 @@ import structlog
 
 from app.engines.base import SURVEY_SECONDS, EngineError, Measuring, Usage
 from app.engines.mysql import shared_files
-from app.engines.mysql.connections import LOCK_SECONDS, MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import LOCK_SECONDS
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, TIMED_OUT, ignored, translated
 from app.engines.naming import HELPER_SEPARATOR
 

@@ -16,7 +16,8 @@ from app.engines.mysql import bookkeeping, branches, shares
 from app.engines.mysql.accounts import account_name, dump_helpers
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState, UserRow
-from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import MARIADB_TIMED_OUT, STILL_DEFINER, TIMED_OUT
 from app.engines.mysql.grants import grant
 from app.engines.mysql.readers import reader_name

@@ -13,7 +13,8 @@ from app.engines.dumping import DatabaseDropped
 from app.engines.errors import EngineError
 from app.engines.mysql import bookkeeping, removal
 from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, helper_name
-from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import MySQLConnections
 from app.engines.naming import HELPER_SEPARATOR
 
 _RIGHTS = "SELECT, SHOW VIEW, TRIGGER, EXECUTE"

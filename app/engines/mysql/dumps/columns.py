@@ -7,7 +7,7 @@ six digits, an ENUM without its number, and text is converted to UTF-8, which no
 from collections.abc import Sequence
 from typing import Any
 
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.flavours import MARIADB
 
 _COLUMNS = """

@@ -6,7 +6,7 @@ import pymysql
 
 from app.engines.dumping import Content, ContentKind
 from app.engines.errors import EngineError, HostUnavailable
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps import wire
 from app.engines.mysql.dumps.columns import seed, select_rows, selection
 from app.engines.mysql.dumps.definitions import definitions

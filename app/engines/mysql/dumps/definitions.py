@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable
 
 from app.engines.dumping import Content, ContentKind
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 
 _VIEWS, _TRIGGERS, _ROUTINES = "views", "triggers", "routines"
 # What they are, where information_schema lists them, by which schema, and what is compared of each.

@@ -11,7 +11,7 @@ from app.core.tracing.spans import span
 from app.engines.base import Tenant
 from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused, restrain
 from app.engines.errors import EngineError, shortened
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps.relay import Relay, ToolEnded
 from app.engines.mysql.dumps.tools import DumpTool
 from app.engines.mysql.flavours import Flavour

@@ -12,7 +12,7 @@ from pymysql.constants.SERVER_STATUS import SERVER_STATUS_NO_BACKSLASH_ESCAPES
 
 from app.engines.dumping import DumpFormat, LoadRefused
 from app.engines.errors import HostFull, shortened
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps.dump import LAYOUT
 from app.engines.mysql.dumps.long_rows import LongStatement
 from app.engines.mysql.dumps.statements import Statements

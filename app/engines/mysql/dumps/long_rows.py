@@ -14,7 +14,7 @@ from typing import IO
 import msgspec
 
 from app.engines.dumping import LoadRefused
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps import wire
 
 SPOOLED_BYTES = 8 * 1024 * 1024

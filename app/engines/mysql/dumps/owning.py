@@ -12,7 +12,8 @@ from app.engines.base import Tenant
 from app.engines.errors import CredentialsRefused, EngineError, LoginRefused, TenantFull
 from app.engines.mysql import bookkeeping, shares
 from app.engines.mysql.accounts import account_name
-from app.engines.mysql.connections import MySQLConnection, MySQLConnections
+from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.grants import grant
 from app.engines.mysql.sessions import count_sessions, end_present_sessions
 

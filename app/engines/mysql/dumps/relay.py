@@ -15,7 +15,7 @@ import pymysql
 from app.engines.base import Tenant
 from app.engines.dumping import Content, ContentKind, DumpRefused
 from app.engines.errors import EngineError, HostUnavailable, shortened
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps import wire
 from app.engines.mysql.dumps.columns import held_selection, inexact_documents, quoted, seed, select_rows, selection
 from app.engines.mysql.dumps.definitions import definitions, unchanged

@@ -6,7 +6,7 @@ import msgspec
 
 from app.engines.dumping import MOST_OBJECTS, DumpRefused
 from app.engines.errors import shortened
-from app.engines.mysql.connections import MySQLConnection
+from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.flavours import MARIADB
 
 BASE, SEQUENCE = "BASE TABLE", "SEQUENCE"
