@@ -27,7 +27,7 @@ from app.contracts.engine import (
     EngineActivities,
 )
 from app.contracts.queues import engine_queue
-from app.contracts.restores import HOPELESS
+from app.contracts.restores import NON_RETRYABLE
 from app.contracts.retries import RETRY_NOW, pause_after
 from workflows import policies
 
@@ -84,7 +84,7 @@ async def run_transfer(
             policy = policies.transfer(request.region, action)
             return await workflow.execute_activity_method(step, argument, **policy)
         except ActivityError as failure:
-            if is_cancelled_exception(failure) or failure_type(failure) in (NOT_WANTED, *HOPELESS):
+            if is_cancelled_exception(failure) or failure_type(failure) in (NOT_WANTED, *NON_RETRYABLE):
                 raise
             rounds += 1
             workflow.set_current_details(f"Waiting to {action}. The last attempt failed: {reason(failure)}")

@@ -11,7 +11,7 @@ from app.contracts.control import ControlActivities, HostFailure
 from app.contracts.databases import Placement, ProvisionDatabase, ProvisionDatabaseInput
 from app.contracts.engine import NAME_TAKEN, NOT_WANTED, EngineActivities
 from app.contracts.restores import (
-    HOPELESS,
+    NON_RETRYABLE,
     FillActivities,
     RestorationFailure,
     RestoreActivities,
@@ -45,7 +45,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
             if isinstance(failure, FailureError) and failure_type(failure) == NOT_WANTED:
                 workflow.set_current_details("Deleted before it was active; the deletion cleans up.")
                 return
-            if isinstance(failure, FailureError) and failure_type(failure) in HOPELESS:
+            if isinstance(failure, FailureError) and failure_type(failure) in NON_RETRYABLE:
                 await self._give_up(request, failure)
                 return
             if not is_cancelled_exception(failure):
@@ -68,7 +68,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
                     await _fill(request, request.restoration)
                 break
             except FailureError as failure:
-                if _is_the_end(failure) or failure_type(failure) in HOPELESS:
+                if _is_the_end(failure) or failure_type(failure) in NON_RETRYABLE:
                     raise
                 last = placement
                 if not local or failure_type(failure) == NAME_TAKEN:

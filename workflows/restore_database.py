@@ -7,7 +7,7 @@ from temporalio.exceptions import ActivityError
 
 from app.contracts.engine import NOT_WANTED
 from app.contracts.restores import (
-    HOPELESS,
+    NON_RETRYABLE,
     FillActivities,
     RestorationFailure,
     RestorationKind,
@@ -43,7 +43,7 @@ class RestoreDatabaseWorkflow(RestoreDatabase):
             await restoring
         except (asyncio.CancelledError, ActivityError) as failure:
             kind = failure_type(failure) if isinstance(failure, ActivityError) else None
-            if kind in HOPELESS and isinstance(failure, ActivityError):
+            if kind in NON_RETRYABLE and isinstance(failure, ActivityError):
                 failed = RestorationFailure(restoration=request.restoration, kind=kind or "")
                 await record(RestoreRecordActivities.fail_restoration, failed, "record that it failed")
                 said = f"Failed: {reason(failure)}. The data is what it was before."

@@ -31,7 +31,7 @@ LOAD_REFUSED = "LoadRefused"
 """Failure type: the engine doesn't take the data. It never will."""
 SCRATCH_GONE = "ScratchGone"
 """Failure type: the scratch database was destroyed meanwhile."""
-HOPELESS = (BACKUP_DAMAGED, BACKUP_MISSING, BACKUP_UNMADE, LOAD_REFUSED, SCRATCH_GONE, SOURCE_GONE)
+NON_RETRYABLE = (BACKUP_DAMAGED, BACKUP_MISSING, BACKUP_UNMADE, LOAD_REFUSED, SCRATCH_GONE, SOURCE_GONE)
 """Failures that end a restoration: no further attempt ends otherwise."""
 
 TRANSFER_LIMIT = timedelta(hours=12)

@@ -36,7 +36,7 @@ from app.store.session import transaction
 
 NO_GRACE = timedelta(0)
 """Of a database that never became active: it holds nothing worth keeping."""
-_HOPELESS = {
+_REASONS = {
     BACKUP_DAMAGED: ReasonCode.BACKUP_DAMAGED,
     BACKUP_MISSING: ReasonCode.BACKUP_MISSING,
     BACKUP_UNMADE: ReasonCode.BACKUP_UNMADE,
@@ -121,7 +121,7 @@ async def fail_restoration(plans: Plans, restoration: UUID, kind: str) -> None:
             record.id,
             (OperationType.CLONE, OperationType.RESTORE),
             OperationStatus.FAILED,
-            because=_HOPELESS.get(kind, ReasonCode.STEP_FAILED),
+            because=_REASONS.get(kind, ReasonCode.STEP_FAILED),
         )
         if record.status is DatabaseStatus.PROVISIONING:
             await note_deleted(plans, record, grace=NO_GRACE, cancelled_jobs=1)

@@ -36,7 +36,7 @@ from app.quotas.usage import storage_of
 from app.store.locks import database_lock, transfers_lock
 from app.store.session import transaction
 
-_HOPELESS = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
+_NON_RETRYABLE = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
 """Of a backup: no further attempt loads it."""
 SCRATCH_LASTS = timedelta(days=7)
 """Without a sign of whoever needs it."""
@@ -190,7 +190,7 @@ class Transfers:
             await self._load_anew(adapter, record, found.backup_uuid, workflow_id)
         except KeyUnknown:
             raise
-        except _HOPELESS:
+        except _NON_RETRYABLE:
             await self._load_back(adapter, record, found.before_uuid, workflow_id)
             raise
 
@@ -203,7 +203,7 @@ class Transfers:
             return
         try:
             await self._load_anew(adapter, record, before, workflow_id)
-        except _HOPELESS as fault:
+        except _NON_RETRYABLE as fault:
             raise DataNotBack(f"what there was can't be loaded back from the backup {before}: {fault}") from None
 
     async def _load_anew(
