@@ -77,14 +77,6 @@ class Client:
         source = {"database_uuid": made["uuid"], "pause_source": True}
         return await self._change("POST", f"/databases?{_WAIT}", _database() | {"source": source})
 
-    async def quiet(self, made: dict[str, Any]) -> None:
-        """When none of its backups is under way any more."""
-        while True:
-            found = await self._http.get(f"/databases/{made['uuid']}/backups")
-            if not any(one["status"] in ("pending", "running") for one in found.json()["data"]):
-                return
-            await asyncio.sleep(0.1)
-
     async def delete(self, made: dict[str, Any]) -> None:
         await self._change("DELETE", f"/databases/{made['uuid']}")
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,7 +94,7 @@ async def _run(stack: StackFile, folder: Path, given: argparse.Namespace) -> Non
                 loading = "loads" in given.parts
                 _show(await _transfers(client, tools, loads, made, name, given.rounds, loading=loading))
             if "tenant" in given.parts:
-                _show([await _felt(client, tools, made, name, given.rounds)])
+                _show(await _felt(client, tools, made, name, given.rounds))
             if "clone" in given.parts and name.endswith("MB"):
                 _show([await _clones(client, tools, folder, made, name, given.rounds)])
             await client.delete(made)
@@ -130,24 +130,24 @@ async def _transfers(
     return [backups, restores, proofs] if loading else [backups]
 
 
-async def _felt(client: Client, tools: Tools, made: dict[str, Any], name: str, rounds: int) -> Pairs:
-    """One backup after the other, for as long as the tenant's work is measured."""
-    pairs = Pairs(f"p95 of its tenant while {name} are backed up", "p95 without", 1.3)
+async def _felt(client: Client, tools: Tools, made: dict[str, Any], name: str, rounds: int) -> list[Pairs]:
+    """One backup after the other, or one dump, for as long as the tenant's work is measured."""
+    ours = f"p95 of its tenant while {name} are backed up"
+    alone, dumped = Pairs(ours, "p95 without", 1.3), Pairs(ours, "p95 while `pg_dump`, `zstd -1` run", 1.0)
 
-    async def back_up() -> None:
-        while True:
-            await client.back_up(made)
+    async def p95(work: Callable[[], Awaitable[object]] | None = None) -> float:
+        await tools.settle(made["db_name"])
+        tenant = asyncio.create_task(felt(made["connection_string"], _WINDOW_SECONDS))
+        while work is not None and not tenant.done():
+            await work()
+        return quantile(await tenant, 0.95)
 
     for _ in range(rounds):
-        await tools.settle(made["db_name"])
-        without = await felt(made["connection_string"], _WINDOW_SECONDS)
-        backing_up = asyncio.create_task(back_up())
-        meanwhile = await felt(made["connection_string"], _WINDOW_SECONDS)
-        backing_up.cancel()
-        await asyncio.gather(backing_up, return_exceptions=True)
-        await client.quiet(made)
-        pairs.add(quantile(meanwhile, 0.95), quantile(without, 0.95))
-    return pairs
+        without, dumping = await p95(), await p95(lambda: tools.dump(made["db_name"]))
+        meanwhile = await p95(lambda: client.back_up(made))
+        alone.add(meanwhile, without)
+        dumped.add(meanwhile, dumping)
+    return [alone, dumped]
 
 
 async def _clones(client: Client, tools: Tools, folder: Path, made: dict[str, Any], name: str, rounds: int) -> Pairs:
