@@ -16,7 +16,7 @@ from tests.support.copies import Copies
 from tests.support.forks import close_fork_server
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
-from tests.support.service import RunningService, running_service
+from tests.support.service import RunningService, SharedServers, running_service
 from tests.support.store import migrated_original, owner_dsn, store
 
 pytest_plugins = ["tests.support.plugins"]
@@ -88,6 +88,17 @@ def mysql_server_if_any(request: pytest.FixtureRequest) -> RunningServer | None:
         return None
     server: RunningServer = request.getfixturevalue("mysql_server")
     return server
+
+
+@pytest.fixture(scope="session")
+def shared_servers(
+    control_server: RunningServer,
+    temporal_server: TemporalService,
+    postgres_server: RunningServer,
+    mysql_server_if_any: RunningServer | None,
+) -> SharedServers:
+    """To run a service of some tests' own on them."""
+    return SharedServers(control_server, temporal_server, postgres_server, mysql_server_if_any)
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -10,14 +10,11 @@ import pytest_asyncio
 from pyrage.x25519 import Identity
 
 from app.contracts.base import Engine
-from app.local.temporal import TemporalService
 from tests.cli.command import Headwater
 from tests.restores.support import backed_up, filled, session
-from tests.servers import RunningServer
 from tests.support.client import Caller, new_caller
-from tests.support.namespaces import new_namespace
 from tests.support.provisioners import postgres_provisioner
-from tests.support.service import RunningService, register_hosts, running_service
+from tests.support.service import RunningService, SharedServers, register_hosts
 from tests.support.store import migrated_database
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "backups.md"
@@ -35,31 +32,24 @@ class Lost:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def lost(
-    tmp_path_factory: pytest.TempPathFactory,
-    control_server: RunningServer,
-    temporal_server: TemporalService,
-    postgres_server: RunningServer,
-) -> AsyncIterator[Lost]:
+async def lost(tmp_path_factory: pytest.TempPathFactory, shared_servers: SharedServers) -> AsyncIterator[Lost]:
     """A service whose own database a test may take away; its backups only an operator's identity reads."""
     identity, folder = Identity.generate(), tmp_path_factory.mktemp("lost")
     (folder / "identity").write_text(str(identity))
-    admins = {Engine.POSTGRES: await postgres_provisioner(postgres_server, uuid4().hex, f"drill{uuid4().hex[:8]}")}
-    async with running_service(
+    admins = {
+        Engine.POSTGRES: await postgres_provisioner(shared_servers.postgres, uuid4().hex, f"drill{uuid4().hex[:8]}")
+    }
+    async with shared_servers.service(
         folder,
-        control_server,
-        temporal_server,
-        postgres_server,
-        None,
-        admins,
-        namespace=await new_namespace(temporal_server),
+        with_mysql=False,
+        admins=admins,
         BACKUP_AGE_RECIPIENT=str(identity.to_public()),
         ORPHAN_REMOVAL="false",
     ) as service:
 
         async def lose() -> None:
             await service.stop()
-            service.control_dsn = await migrated_database(control_server.admin_dsn)
+            service.control_dsn = await migrated_database(shared_servers.control.admin_dsn)
             await register_hosts(service.control_dsn, service.box, admins)
             await service.start("worker")
             await service.start("api")

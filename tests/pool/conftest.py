@@ -5,11 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from app.local.temporal import TemporalService
-from tests.servers import RunningServer
 from tests.support.client import Caller
-from tests.support.namespaces import new_namespace
-from tests.support.service import RunningService, running_service
+from tests.support.service import RunningService, SharedServers
 from tests.support.store import store
 
 POOL_SIZE = 4
@@ -18,21 +15,13 @@ POOL_SIZE = 4
 @pytest_asyncio.fixture(scope="package")
 async def pooling(
     tmp_path_factory: pytest.TempPathFactory,
-    control_server: RunningServer,
-    temporal_server: TemporalService,
-    postgres_server: RunningServer,
-    mysql_server_if_any: RunningServer | None,
+    shared_servers: SharedServers,
 ) -> AsyncIterator[RunningService]:
     """API and worker. The refill runs by schedule every second, so that no test waits long for a hint that was
     lost."""
     folder = tmp_path_factory.mktemp("pooled")
-    async with running_service(
+    async with shared_servers.service(
         folder,
-        control_server,
-        temporal_server,
-        postgres_server,
-        mysql_server_if_any,
-        namespace=await new_namespace(temporal_server),
         POOL_SIZE=str(POOL_SIZE),
         REFILL_INTERVAL_SECONDS="1",
     ) as service:

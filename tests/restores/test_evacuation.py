@@ -15,7 +15,6 @@ from app.contracts.base import Engine
 from app.engines.base import FoundTenant
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
-from app.local.temporal import TemporalService
 from app.store.session import fetch
 from tests import servers
 from tests.restores.conftest import ENGINES
@@ -23,10 +22,9 @@ from tests.restores.support import backed_up, ended, filled, full, session, visi
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
-from tests.support.namespaces import new_namespace
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.sampled import SampledDatabase
-from tests.support.service import REGION, RunningService, running_service
+from tests.support.service import REGION, RunningService, SharedServers
 from tests.support.store import store
 from tests.support.waiting import until
 
@@ -34,19 +32,11 @@ from tests.support.waiting import until
 @pytest_asyncio.fixture(scope="module")
 async def service(
     tmp_path_factory: pytest.TempPathFactory,
-    control_server: RunningServer,
-    temporal_server: TemporalService,
-    postgres_server: RunningServer,
-    mysql_server_if_any: RunningServer | None,
+    shared_servers: SharedServers,
 ) -> AsyncIterator[RunningService]:
     """One with a host of each engine. What hosts have too much goes soon."""
-    async with running_service(
+    async with shared_servers.service(
         tmp_path_factory.mktemp("evacuated"),
-        control_server,
-        temporal_server,
-        postgres_server,
-        mysql_server_if_any,
-        namespace=await new_namespace(temporal_server),
         RECONCILE_INTERVAL_SECONDS="2",
         ORPHAN_AGE_SECONDS="1",
         # The test measures by itself, at moments of its choice. A Schedule has a run in each interval, at a random

@@ -14,15 +14,12 @@ import pytest_asyncio
 from app.contracts.base import Engine
 from app.databases.records import find
 from app.hosts.adapters import Adapters
-from app.local.temporal import TemporalService
 from app.store.session import fetch
 from tests.restores.support import backed_up, filled, full, session, visits, waits_for
-from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
-from tests.support.namespaces import new_namespace
 from tests.support.object_stores import MotoService, s3_server
-from tests.support.service import RunningService, running_service
+from tests.support.service import RunningService, SharedServers
 from tests.support.store import store
 from tests.support.store_faults import Fault, StoreFaults, store_faults
 from tests.support.waiting import until
@@ -59,21 +56,15 @@ class FarService:
 @pytest_asyncio.fixture(scope="module")
 async def far_service(
     tmp_path_factory: pytest.TempPathFactory,
-    control_server: RunningServer,
-    temporal_server: TemporalService,
-    postgres_server: RunningServer,
+    shared_servers: SharedServers,
 ) -> AsyncIterator[FarService]:
     folder = tmp_path_factory.mktemp("far")
     async with s3_server(MotoService(folder)) as server, store_faults(server.port) as way:
         async with httpx.AsyncClient() as http:
             (await http.put(f"{server.url}/far")).raise_for_status()
-        async with running_service(
+        async with shared_servers.service(
             folder,
-            control_server,
-            temporal_server,
-            postgres_server,
-            None,
-            namespace=await new_namespace(temporal_server),
+            with_mysql=False,
             others={**server.environ, "AWS_ENDPOINT_URL": way.url},
             BACKUP_STORE="s3://far/prefix",
             BACKUP_STORE_TIMEOUT_SECONDS="1",

@@ -28,6 +28,7 @@ from tests.servers import RunningServer
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
 from tests.support.forks import ForkedApi, ForkedWorker
 from tests.support.model_server import MODEL, ModelServer, model_server
+from tests.support.namespaces import new_namespace
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.restart import start_those_that_ended
 from tests.support.store import migrated_database, store
@@ -196,6 +197,42 @@ async def running_service(
         await service.start("worker")
         await service.start("api")
         yield service
+
+
+@dataclass(frozen=True)
+class SharedServers:
+    """What all tests of a process share, for a service of some tests' own: it has its own database, its own accounts on
+    the hosts, and its own namespace in Temporal."""
+
+    control: RunningServer
+    temporal: TemporalService
+    postgres: RunningServer
+    mysql: RunningServer | None
+
+    @asynccontextmanager
+    async def service(
+        self,
+        folder: Path,
+        *,
+        with_mysql: bool = True,
+        admins: Mapping[Engine, AdminAddress] | None = None,
+        others: Mapping[str, str] = MappingProxyType({}),
+        **settings: str,
+    ) -> AsyncIterator[RunningService]:
+        """The same as `running_service`."""
+        mysql, namespace = self.mysql if with_mysql else None, await new_namespace(self.temporal)
+        async with running_service(
+            folder,
+            self.control,
+            self.temporal,
+            self.postgres,
+            mysql,
+            admins,
+            namespace=namespace,
+            others=others,
+            **settings,
+        ) as made:
+            yield made
 
 
 def http_client(url: str) -> httpx.AsyncClient:

@@ -7,13 +7,11 @@ import pytest_asyncio
 
 from app.core.tracing.sampling import sampler_of
 from app.core.tracing.spans import Tracer
-from app.local.temporal import TemporalService
 from tests.servers import RunningServer
 from tests.support.collector import Collector
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.namespaces import new_namespace
 from tests.support.receiver import receiver
-from tests.support.service import RunningService, running_service
+from tests.support.service import RunningService, SharedServers
 from tests.support.store import copy_of
 from tests.tracing.kept import Kept
 
@@ -27,19 +25,11 @@ async def collector(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[C
 @pytest_asyncio.fixture(scope="package")
 async def traced_service(
     tmp_path_factory: pytest.TempPathFactory,
-    control_server: RunningServer,
-    temporal_server: TemporalService,
-    postgres_server: RunningServer,
-    mysql_server_if_any: RunningServer | None,
+    shared_servers: SharedServers,
     collector: Collector,
 ) -> AsyncIterator[RunningService]:
-    async with running_service(
+    async with shared_servers.service(
         tmp_path_factory.mktemp("traced"),
-        control_server,
-        temporal_server,
-        postgres_server,
-        mysql_server_if_any,
-        namespace=await new_namespace(temporal_server),
         others=collector.environ,
         WEBHOOK_ALLOW_CIDRS="127.0.0.0/8",
         WEBHOOK_CA_FILE=str(collector.receiver.ca_file),

@@ -20,15 +20,12 @@ from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
 from app.hosts.records import Host
 from app.local.ports import LOOPBACK, free_port
-from app.local.temporal import TemporalService
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from app.upkeep.reconcile import hosts as hosts_module
 from app.upkeep.reconcile import service as reconcile
 from tests.e2e.hosts import mysql, postgres
-from tests.servers import RunningServer
-from tests.support.namespaces import new_namespace
-from tests.support.service import RunningService, running_service
+from tests.support.service import RunningService, SharedServers
 from tests.support.store import store
 from tests.support.waiting import until
 
@@ -121,24 +118,16 @@ class Bench:
 @pytest_asyncio.fixture(scope="package")
 async def service(
     tmp_path_factory: pytest.TempPathFactory,
-    control_server: RunningServer,
-    temporal_server: TemporalService,
-    postgres_server: RunningServer,
-    mysql_server_if_any: RunningServer | None,
+    shared_servers: SharedServers,
 ) -> AsyncIterator[RunningService]:
     """One of their own: each look at a host visits all databases that the service has there, and the tests of other
     folders make hundreds."""
-    async with running_service(
+    async with shared_servers.service(
         tmp_path_factory.mktemp("reconciled"),
-        control_server,
-        temporal_server,
-        postgres_server,
-        mysql_server_if_any,
-        namespace=await new_namespace(temporal_server),
         # None but what the tests ask for, and the first, which a worker begins when it starts.
         RECONCILE_INTERVAL_SECONDS="86400",
     ) as made:
-        client = await connect(temporal_server.address, made.namespace)
+        client = await connect(made.temporal.address, made.namespace)
         handle = client.get_schedule_handle(ScheduleId.RECONCILE.value)
 
         async def first_is_over() -> bool:
