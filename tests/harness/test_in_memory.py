@@ -34,7 +34,11 @@ def test_a_folder_lives_as_long_as_its_run(
     assert (folder / "kept").exists(), "its run goes on"
     second.close(keep=False)
     assert not other.exists()
+    for data, file in (("postgres/data", "PG_VERSION"), ("mysql/data", "ibdata1")):
+        (folder / data / "base").mkdir(parents=True)
+        (folder / data / file).touch()
     first.close(keep=True)
+    assert [*folder.glob("*/*")] == [], "it is large, and explains nothing"
     assert (folder / "kept").exists(), "somebody is to look at it"
     assert str(folder) in capfd.readouterr().err
     for number in range(2):

@@ -17,6 +17,8 @@ MEMORY = Path("/dev/shm")
 _PREFIX = "hw-"
 """Short: paths of sockets have 107 bytes at most."""
 _ROOT = "PYTEST_DEBUG_TEMPROOT"
+_IN_DATA = ("PG_VERSION", "ibdata1")
+"""Files in the data folder of a PostgreSQL server, and of one of MySQL or MariaDB."""
 _FOLDER_BYTES = 13 * 2**30
 """What a whole run has written at its end."""
 _FREE_BYTES = 20 * 2**30
@@ -32,12 +34,20 @@ class RunFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self, *, keep: bool) -> None:
-        """Removes it, unless somebody is to look at it: then one of the next runs does."""
+        """Removes it, unless somebody is to look at it: then one of the next runs does, and what servers had stored,
+        without which their logs say the same, goes at once. The next run wants the room."""
         os.close(self._lock)
         if keep:
+            _remove_data_of_servers(self._folder)
             os.write(2, f"what the run wrote is in {self._folder}, in memory, until another has failed\n".encode())
         else:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _remove_data_of_servers(folder: Path) -> None:
+    for path, _, files in os.walk(folder):
+        if any(file in files for file in _IN_DATA):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def run_folder() -> RunFolder | None:
