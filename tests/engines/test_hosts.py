@@ -12,7 +12,7 @@ import pytest
 from app.contracts.base import Engine
 from app.core import ids
 from app.engines.base import AdminAddress, EngineAdapter, EngineError, HostUnavailable
-from app.engines.mysql import connections as mysql_connections
+from app.engines.mysql import connection as mysql_connection
 from app.engines.postgres import PostgresAdapter
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
@@ -96,7 +96,7 @@ async def test_nobody_listens(engine: Engine) -> None:
 @pytest.mark.parametrize("engine", list(Engine))
 async def test_nobody_answers(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is stopped still has its port accept connections."""
-    for module in (mysql_connections, postgres_connections):
+    for module in (mysql_connection, postgres_connections):
         assert module.CONNECT_SECONDS <= 3
         monkeypatch.setattr(module, "CONNECT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
