@@ -188,7 +188,10 @@ async def test_nothing_survives_a_killed_stack_and_the_next_has_its_data(running
 
     await running.start()
     after = running.stack
-    assert (after.api_key, after.hosts) == (before.api_key, before.hosts)
+    assert after.api_key == before.api_key
+    for host, same in zip(before.hosts, after.hosts, strict=True):
+        # Another stack on this machine may have taken its port in between.
+        assert host == same or f"port {host.port} is taken" in running.output
     assert await running.health() == 200
     assert [tuple(row) for row in await _fetch(after.hosts[0].admin_dsn, "SELECT one FROM kept")] == [(1,)]
     assert len(await _fetch(after.control_dsn, "SELECT 1 FROM engine_hosts")) == 2
