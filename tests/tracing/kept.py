@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from app.core.tracing.encoding import encoded_request
+from app.core.tracing.spans import TraceSpan
 from tests.support.collector import SeenSpan, read
 
 
@@ -11,8 +12,8 @@ class Kept:
     def __init__(self) -> None:
         self.spans: list[bytes] = []
 
-    def put(self, span: bytes) -> None:
-        self.spans.append(span)
+    def put(self, span: TraceSpan) -> None:
+        self.spans.append(span.encoded())
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -20,7 +20,7 @@ from app.core.metrics.counters import TRACE_SPANS
 from app.core.tracing.encoding import encoded_request, encoded_resource, encoded_scope
 from app.core.tracing.sampling import sampler_of
 from app.core.tracing.settings import TracingSettings
-from app.core.tracing.spans import Tracer
+from app.core.tracing.spans import Tracer, TraceSpan
 
 _CLOSE_SECONDS = 2.0
 """For what is left when the process ends."""
@@ -41,7 +41,7 @@ class SpanExporter:
     def __init__(self, settings: TracingSettings, process: str) -> None:
         """`process` is the service's name unless a setting says another."""
         self._settings = settings
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[TraceSpan] = deque()
         self._enough = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._resource = encoded_resource(
@@ -61,7 +61,7 @@ class SpanExporter:
         self._dropped = TRACE_SPANS.labels("dropped")
         self._sent = TRACE_SPANS.labels("sent")
 
-    def put(self, span: bytes) -> None:
+    def put(self, span: TraceSpan) -> None:
         """Takes a span that has ended, from any thread."""
         if len(self._waiting) >= self._settings.queue:
             self._dropped.inc()
@@ -98,7 +98,7 @@ class SpanExporter:
                 await self._send_batch(pool)
 
     async def _send_rest(self, pool: httpcore.AsyncConnectionPool) -> None:
-        spans: list[bytes] = []
+        spans: list[TraceSpan] = []
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 while self._waiting:
@@ -110,7 +110,7 @@ class SpanExporter:
             self._waiting.clear()
             log.warning("spans_not_sent", reason=_words(fault))
 
-    def _take(self) -> list[bytes]:
+    def _take(self) -> list[TraceSpan]:
         return [self._waiting.popleft() for _ in range(min(len(self._waiting), self._settings.batch))]
 
     async def _send_batch(self, pool: httpcore.AsyncConnectionPool) -> None:
@@ -122,7 +122,7 @@ class SpanExporter:
             raise
         outcome.inc(len(spans))
 
-    async def _is_sent(self, pool: httpcore.AsyncConnectionPool, spans: list[bytes]) -> bool:
+    async def _is_sent(self, pool: httpcore.AsyncConnectionPool, spans: list[TraceSpan]) -> bool:
         pause = _FIRST_PAUSE
         for attempt in range(_ATTEMPTS):
             try:
@@ -144,9 +144,9 @@ class SpanExporter:
             log.warning("spans_not_sent", reason=words)
         self._failing = True
 
-    async def _post(self, pool: httpcore.AsyncConnectionPool, spans: list[bytes]) -> None:
+    async def _post(self, pool: httpcore.AsyncConnectionPool, spans: list[TraceSpan]) -> None:
         """Raises `_SpansRefused` for what won't be taken later either."""
-        body = encoded_request(self._resource, self._scope, spans)
+        body = encoded_request(self._resource, self._scope, [one.encoded() for one in spans])
         headers = [
             ("Content-Type", "application/x-protobuf"),
             ("User-Agent", f"Headwater/{_VERSION}"),

@@ -1,7 +1,7 @@
 """Spans: what they are made by, how they are nested, and what becomes of them when they end.
 
-A span is encoded when it ends, by the task that it belongs to: what waits to be sent is bytes, whose number is bounded.
-Where nothing is traced, `span` costs one look at a context variable.
+A span is encoded when it is sent, with many others: at the end of a request, one by one, that takes a processor several
+times as long. How many wait is bounded. Where nothing is traced, `span` costs one look at a context variable.
 """
 
 import time
@@ -37,7 +37,7 @@ class SpanKind(IntEnum):
 class Destination(Protocol):
     """What takes spans that have ended."""
 
-    def put(self, span: bytes) -> None:
+    def put(self, span: "TraceSpan") -> None:
         """At once, from any thread. Drops it when there is no room."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -96,6 +96,7 @@ class TraceSpan:
         "attributes",
         "began",
         "context",
+        "ended",
         "failed",
         "kept",
         "name",
@@ -133,6 +134,7 @@ class TraceSpan:
         """Whether it is recorded."""
         self._token: Token[TraceSpan | None] | None = None
         self.began = time.time_ns()
+        self.ended = 0
 
     @property
     def first(self) -> "TraceSpan":
@@ -160,22 +162,25 @@ class TraceSpan:
         self.attributes["error.type"] = kind
 
     def end(self) -> None:
-        """For one that was not entered."""
-        if not self.kept:
-            return
-        span = encoded_span(
+        """For one that was not entered. It doesn't change from then on."""
+        if self.kept:
+            self.ended = time.time_ns()
+            self._tracer.destination.put(self)
+
+    def encoded(self) -> bytes:
+        """Once it has ended."""
+        return encoded_span(
             self.context,
             name=self.name,
             kind=self._kind,
             began=self.began,
-            ended=time.time_ns(),
+            ended=self.ended,
             parent=self._parent,
             remote=self._remote,
             attributes=self.shared + encoded_attributes(self.attributes),
             links=self._links,
             failed=self.failed,
         )
-        self._tracer.destination.put(span)
 
     def __enter__(self) -> "TraceSpan":
         self._token = current.set(self)
@@ -190,6 +195,8 @@ class TraceSpan:
         except ValueError:
             # A generator that holds a span may be closed by another task, whose spans are its own.
             pass
+        # It holds on to all that the task knows.
+        self._token = None
         if kind is not None and "error.type" not in self.attributes:
             self.attributes["error.type"] = kind.__name__
             self.failed = kind.__name__ != _CANCELLED
