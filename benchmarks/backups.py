@@ -58,7 +58,7 @@ class Pairs:
 
     def row(self) -> str:
         ratios = [ours / other for ours, other in zip(self.ours, self.other, strict=True)]
-        middle = f"{quantile(self.ours, 0.5):.3f} s | {self.beside} | {quantile(self.other, 0.5):.3f} s"
+        middle = f"{quantile(self.ours, 0.5):.4f} s | {self.beside} | {quantile(self.other, 0.5):.4f} s"
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         return f"| {self.what} | {middle} | {quantile(ratios, 0.5):.2f} | {spread} | {self.target} |"
 

@@ -7,6 +7,7 @@ database ends the dump.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 import msgspec
@@ -23,14 +24,15 @@ from app.backups.storage.errors import BackupMissing, BackupStoreError, StoreRef
 from app.backups.storage.keys import BackupKey
 from app.backups.storage.manifest import BackupManifest, StoredParts
 from app.backups.storage.store import BackupStore
-from app.backups.yielding import giving_way
+from app.backups.yielding import GivingWay, looking
 from app.contracts.backups import BackupKind, BackupStatus
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
-from app.engines.base import EngineError, HostUnavailable
+from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Tenant
 from app.engines.dumping import Content, DatabaseDropped, Dump, DumpRefused
+from app.engines.pacing import Pace
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.operations.reasons import ReasonCode
@@ -39,7 +41,8 @@ from app.store.session import execute, transaction
 
 _BEAT_SECONDS = 5.0
 _BEFORE_CHANGES = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
-"""They keep what there is before something else is done, which goes on where nothing is there to be kept."""
+"""They keep what there is before something else is done, which goes on where nothing is there to be kept, and waits for
+them."""
 
 
 class BackupTaking:
@@ -53,6 +56,7 @@ class BackupTaking:
         adapters: Adapters,
         slots: HostSlots,
         limit: TimeLimit = time_limit,
+        giving_way: Callable[[Callable[[], bool], float], GivingWay] = GivingWay,
     ) -> None:
         self._terms = terms
         self._box = box
@@ -60,6 +64,7 @@ class BackupTaking:
         self._adapters = adapters
         self._slots = slots
         self._limit = limit
+        self._giving_way = giving_way
 
     async def take(self, backup: UUID) -> BackupStatus:
         """Until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
@@ -114,6 +119,8 @@ class BackupTaking:
         key = await self._new_key(record)
         adapter = await self._adapters.of_host(database.host_id)
         expected = await storage_of(database.id)
+        limit = self._limit(expected)
+        pauses = 0.0 if record.kind in _BEFORE_CHANGES else limit
         done = 0
 
         def progress(number: int) -> None:
@@ -121,7 +128,7 @@ class BackupTaking:
             done = number
 
         async with (
-            within(self._limit(expected), DumpRefused),
+            within(limit + pauses, DumpRefused),
             until_over(
                 lambda: _beat(record.uuid, done, expected),
                 _BEAT_SECONDS,
@@ -129,11 +136,12 @@ class BackupTaking:
                 failure="backup_beat_missed",
             ),
         ):
-            dump = await held.enter_async_context(adapter.dumping(tenant_of(database, self._box)))
+            tenant = tenant_of(database, self._box)
+            pace = await held.enter_async_context(self._pace(adapter, tenant, database.host_id, pauses))
+            dump = await held.enter_async_context(adapter.dumping(tenant, pace))
             until = await keep_until(self._terms, record, dump.consistent_at)
             ending = msgspec.structs.replace(record, expires_at=until)
-            chunks = self._chunks(record, database.host_id, dump)
-            stored, contents = await self._stream(ending, key, dump, chunks, progress)
+            stored, contents = await self._stream(ending, key, dump, progress)
             await dump.let_go()
             # Read again: its logins may have been rotated since.
             now = await databases.find(database.uuid) or database
@@ -150,24 +158,26 @@ class BackupTaking:
             raise NotWanted("the backup ended meanwhile")
         return await self._store.get_manifest(backup, key)
 
-    def _chunks(self, record: BackupRecord, host_id: int, dump: Dump) -> AsyncIterator[bytes]:
-        """The dump's; one that nobody waits for gives way."""
-        if record.kind is not BackupKind.SCHEDULED:
-            return dump.chunks()
-        return giving_way(dump.chunks(), lambda: self._slots.is_busy(host_id))
+    @asynccontextmanager
+    async def _pace(self, adapter: EngineAdapter, tenant: Tenant, host_id: int, pauses: float) -> AsyncIterator[Pace]:
+        """Full speed where somebody waits for it, in front of a closed database; else it gives way."""
+        if not pauses:
+            yield Pace()
+            return
+        async with looking(lambda: adapter.clients_at_work(tenant)) as at_work:
+            yield self._giving_way(lambda: at_work() or self._slots.is_busy(host_id), pauses)
 
     async def _stream(
         self,
         record: BackupRecord,
         key: BackupKey,
         dump: Dump,
-        chunks: AsyncIterator[bytes],
         progress: Callable[[int], None],
     ) -> tuple[StoredParts, list[Content]]:
         """The dump into the store, and beside it what it holds."""
         describing = asyncio.create_task(dump.contents())
         try:
-            stored = await self._store.write(record.uuid, key, chunks, progress=progress)
+            stored = await self._store.write(record.uuid, key, dump.chunks(), progress=progress)
             return stored, await describing
         finally:
             describing.cancel()

@@ -1,31 +1,92 @@
-"""A scheduled backup gives way to what somebody waits for on the same host.
+"""A backup that nobody waits for gives way to those who work on the same host.
 
-Measured by the steps that this region's worker has under way there: a host is busy while it makes, opens or closes
-databases, which is when a dump would be felt most. How busy the tenants themselves are, an administrator's statements
-would have to find out, at a cost of their own; the dump reads no faster than the store takes it, with one session.
+The host is busy while its clients are at work, which its server is asked a few times a second, or while this region's
+worker makes, opens or closes databases there. Then the dump is read in small steps, one at a time, with pauses that are
+much longer than the steps: so that a core stays free, and few of the clients' statements meet a step at all. A dump
+takes a multiple of its time so, not for ever: pauses have a bound of their own, after which it goes on at full speed.
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from time import monotonic
 
-_LOOK_SECONDS = 0.02
+import structlog
+
+from app.engines.pacing import Pace, Step
+
+_PAUSES = 20.0
+"""Times what a step took."""
+_BYTES_A_SECOND = 2**20 * 24
+"""The most that is read meanwhile: what a pipe and a socket hold comes at once, and says nothing of what it took."""
+_LONGEST_SECONDS = 1.0
+_SLICE_SECONDS = 0.05
+"""A pause ends early when the host has come to rest."""
+_LOOK_SECONDS = 0.25
+
+log = structlog.get_logger(__name__)
 
 
-async def giving_way(chunks: AsyncIterator[bytes], is_busy: Callable[[], bool]) -> AsyncGenerator[bytes]:
-    """The chunks, with a pause after each while the host is busy, as long as the chunk took at most: so a host that is
-    always busy makes a dump take twice its time, not for ever."""
-    began = monotonic()
+class GivingWay(Pace):
+    """Slow while `is_busy`, until its pauses have taken `most_seconds` together."""
+
+    def __init__(
+        self,
+        is_busy: Callable[[], bool],
+        most_seconds: float,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._is_busy = is_busy
+        self._most_seconds = most_seconds
+        self._sleep = sleep
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self.paused_seconds = 0.0
+
+    @property
+    def slow(self) -> bool:
+        return self.paused_seconds < self._most_seconds and self._is_busy()
+
+    @asynccontextmanager
+    async def step(self) -> AsyncIterator[Step]:
+        step = Step()
+        if not self.slow:
+            yield step
+            return
+        async with self._turn:
+            began = self._clock()
+            yield step
+            await self._pause(max(_PAUSES * (self._clock() - began), step.size / _BYTES_A_SECOND))
+
+    async def _pause(self, seconds: float) -> None:
+        left = min(seconds, _LONGEST_SECONDS)
+        while left > 0 and self.slow:
+            slept = min(left, _SLICE_SECONDS)
+            await self._sleep(slept)
+            left -= slept
+            self.paused_seconds += slept
+
+
+@asynccontextmanager
+async def looking(look: Callable[[], Awaitable[bool]]) -> AsyncIterator[Callable[[], bool]]:
+    """What `look` said last, asked a few times a second for the block; False while it fails."""
+    said = False
+
+    async def watch() -> None:
+        nonlocal said
+        while True:
+            try:
+                said = await look()
+            except Exception as fault:
+                said = False
+                log.info("host_load_not_seen", reason=str(fault) or type(fault).__name__)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    watching = asyncio.create_task(watch())
     try:
-        async for chunk in chunks:
-            yield chunk
-            for _ in range(int((monotonic() - began) / _LOOK_SECONDS)):
-                if not is_busy():
-                    break
-                await asyncio.sleep(_LOOK_SECONDS)
-            began = monotonic()
+        yield lambda: said
     finally:
-        if isinstance(chunks, AsyncGenerator):
-            with contextlib.suppress(Exception):
-                await chunks.aclose()
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)

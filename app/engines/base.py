@@ -25,6 +25,7 @@ from app.engines.hosts import SessionCounts as SessionCounts
 from app.engines.hosts import SessionLimits as SessionLimits
 from app.engines.hosts import SessionsEnded as SessionsEnded
 from app.engines.hosts import SharedResource as SharedResource
+from app.engines.pacing import Pace
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 from app.engines.steps import STEPS, traced
@@ -243,11 +244,17 @@ class EngineAdapter(ABC):
         Returns a sentence for each object that couldn't be copied."""
         raise NotImplementedError("scripts are transactions here: nothing needs a copy")
 
-    def dumping(self, tenant: Tenant) -> AbstractAsyncContextManager[Dump]:
-        """A dump of one moment, while the tenant works. Works for a tenant that is revoked or frozen too, opens
-        nothing for it, and runs nothing of the tenant's with more rights than the tenant's. However the block ends,
-        the tool has ended then and no account or file of the dump is left; what a process that died left is removed by
-        the next dump of the tenant, by `destroy`, and by `end_dumps`. Raises `DumpRefused`; `HostUnavailable`."""
+    def dumping(self, tenant: Tenant, pace: Pace | None = None) -> AbstractAsyncContextManager[Dump]:
+        """A dump of one moment, while the tenant works; at full speed unless a `pace` is given. Works for a tenant that
+        is revoked or frozen too, opens nothing for it, and runs nothing of the tenant's with more rights than the
+        tenant's. However the block ends, the tool has ended then and no account or file of the dump is left; what a
+        process that died left is removed by the next dump of the tenant, by `destroy`, and by `end_dumps`. Raises
+        `DumpRefused`; `HostUnavailable`."""
+        raise NotImplementedError
+
+    async def clients_at_work(self, tenant: Tenant) -> bool:
+        """Whether others than the service have had the server do something within the last second or so. Not while a
+        session waits for one of this tenant's tables: a dump of it may be what it waits for."""
         raise NotImplementedError
 
     async def load(

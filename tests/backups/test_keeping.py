@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from app.backups.keeping import expire, find_expiring, find_removable, make_room
 from app.backups.policies import next_backup
 from app.backups.scheduling import enrol, find_due, request_due
 from app.backups.testing import find_due_tests, request_due_test
-from app.backups.yielding import giving_way
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import Engine
 from app.quotas.plans import DEFAULT_PLANS, BackupRules
@@ -355,22 +353,3 @@ async def test_a_backup_outlives_its_database(lone: LoneApi) -> None:
     assert [one["uuid"] for one in (await caller.get("/backups")).json()["data"]] == [str(backup)]
     assert data_of(await caller.get(f"/backups/{backup}"))["status"] == "completed"
     assert (await policies.find((await database_row(str(uuid))).id)).backup_at is None
-
-
-async def test_a_scheduled_dump_gives_way_for_a_while() -> None:
-    """It pauses while the host is busy, and goes on all the same."""
-    looks = 0
-
-    def is_busy() -> bool:
-        nonlocal looks
-        looks += 1
-        return True
-
-    async def chunks() -> AsyncIterator[bytes]:
-        for number in range(3):
-            await asyncio.sleep(0.05)
-            yield bytes([number])
-
-    assert [chunk async for chunk in giving_way(chunks(), is_busy)] == [b"\0", b"\1", b"\2"]
-    assert looks > 3
-    assert [chunk async for chunk in giving_way(chunks(), lambda: False)] == [b"\0", b"\1", b"\2"]

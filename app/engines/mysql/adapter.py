@@ -34,6 +34,7 @@ from app.engines.dumping import Content, Dump, DumpFormat
 from app.engines.mysql import (
     bookkeeping,
     branches,
+    clients,
     copying,
     counting,
     holding,
@@ -64,6 +65,7 @@ from app.engines.mysql.errors import EMPTY_PASSWORD, TABLE_EXISTS, translated
 from app.engines.mysql.grants import grant_all
 from app.engines.mysql.sessions import end_overdue, end_present_sessions
 from app.engines.naming import check_login, check_name, check_tenant, literal
+from app.engines.pacing import Pace
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
 from app.engines.scripts import ScriptEnd, ScriptSession
 
@@ -293,7 +295,7 @@ class MySQLAdapter(EngineAdapter):
             return await copying.copy_schema(reading, writing, source.name, target.name)
 
     @asynccontextmanager
-    async def dumping(self, tenant: Tenant) -> AsyncIterator[Dump]:
+    async def dumping(self, tenant: Tenant, pace: Pace | None = None) -> AsyncIterator[Dump]:
         check_tenant(tenant)
         async with AsyncExitStack() as stack:
             with translated(self._connections.host):
@@ -303,8 +305,13 @@ class MySQLAdapter(EngineAdapter):
                 session = await stack.enter_async_context(
                     reading_session(self._connections, administrator, tenant, DUMP_PURPOSE)
                 )
-                dump = await stack.enter_async_context(run_tool(tool, session, administrator, tenant))
+                dump = await stack.enter_async_context(run_tool(tool, session, administrator, tenant, pace or Pace()))
             yield dump
+
+    async def clients_at_work(self, tenant: Tenant) -> bool:
+        check_tenant(tenant)
+        async with self._connections.admin() as connection:
+            return await clients.at_work(connection, tenant.name)
 
     async def load(
         self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes], *, becomes: Tenant | None = None

@@ -45,8 +45,10 @@ from app.engines.naming import (
     check_user,
     written_marker,
 )
+from app.engines.pacing import Pace
 from app.engines.postgres import (
     catalog,
+    clients,
     holding,
     host,
     measuring,
@@ -296,10 +298,15 @@ class PostgresAdapter(EngineAdapter):
                 await drop_role(self._connections, connection, role)
 
     @asynccontextmanager
-    async def dumping(self, tenant: Tenant) -> AsyncIterator[Dump]:
+    async def dumping(self, tenant: Tenant, pace: Pace | None = None) -> AsyncIterator[Dump]:
         check_tenant(tenant)
-        async with dump.dumping(self._connections, self._tools, tenant) as begun:
+        async with dump.dumping(self._connections, self._tools, tenant, pace or Pace()) as begun:
             yield begun
+
+    async def clients_at_work(self, tenant: Tenant) -> bool:
+        check_tenant(tenant)
+        async with self._connections.admin() as connection:
+            return await clients.at_work(connection, tenant.name)
 
     async def load(
         self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes], *, becomes: Tenant | None = None

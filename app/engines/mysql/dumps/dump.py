@@ -15,6 +15,7 @@ from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps.relay import Relay, ToolEnded
 from app.engines.mysql.dumps.tools import DumpTool
 from app.engines.mysql.flavours import Flavour
+from app.engines.pacing import Pace
 
 LAYOUT = "sql"
 _MAX_STDERR = 64 * 1024
@@ -44,12 +45,15 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class MySQLDump(Dump):
-    def __init__(self, form: DumpFormat, relay: Relay, process: asyncio.subprocess.Process, head: bytes) -> None:
+    def __init__(
+        self, form: DumpFormat, relay: Relay, process: asyncio.subprocess.Process, head: bytes, pace: Pace
+    ) -> None:
         self.format = form
         self.position = None
         self._relay = relay
         self._process = process
         self._head = head
+        self._pace = pace
         self._complaints = asyncio.create_task(_bounded_text(process.stderr))
         self._relaying: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -81,10 +85,16 @@ class MySQLDump(Dump):
         while len(preamble) < _PREAMBLE_BYTES and (data := await self._process.stdout.read(_PREAMBLE_BYTES)):
             preamble += data
         yield bytes(preamble).replace(_MODE, _LENIENT_MODE, 1)
-        while data := await self._process.stdout.read(CHUNK_BYTES):
+        while data := await self._read(self._process.stdout):
             yield data
         await self._check_end()
         self._ended.set()
+
+    async def _read(self, output: asyncio.StreamReader) -> bytes:
+        async with self._pace.step() as step:
+            data = await output.read(CHUNK_BYTES)
+            step.size = len(data)
+        return data
 
     async def _check_end(self) -> None:
         """Raises what has gone wrong, if the tool hasn't ended well."""
@@ -134,7 +144,7 @@ async def database_defaults(session: MySQLConnection, database: str) -> tuple[st
 
 @asynccontextmanager
 async def run_tool(
-    tool: DumpTool, session: MySQLConnection, administrator: MySQLConnection, tenant: Tenant
+    tool: DumpTool, session: MySQLConnection, administrator: MySQLConnection, tenant: Tenant, pace: Pace
 ) -> AsyncIterator[MySQLDump]:
     """Yields when the snapshot is taken."""
     defaults = await database_defaults(session, tenant.name)
@@ -153,7 +163,7 @@ async def run_tool(
             form = DumpFormat(
                 flavour=session.flavour.name, server_version=session.get_server_info(), tool=tool.name, layout=LAYOUT
             )
-            dump = MySQLDump(form, relay, process, header(tenant.name, defaults))
+            dump = MySQLDump(form, relay, process, header(tenant.name, defaults), pace)
             stack.push_async_callback(dump.end)
             stack.enter_context(span(f"run {Path(tool.path).name}"))
             await dump.begin(connected)

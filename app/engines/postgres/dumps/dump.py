@@ -8,6 +8,7 @@ from datetime import datetime
 
 from app.engines.base import Tenant
 from app.engines.dumping import Content, ContentKind, Dump, DumpFormat, DumpRefused
+from app.engines.pacing import Pace
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import fingerprints, helpers
 from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
@@ -60,6 +61,7 @@ class PostgresDump(Dump):
         tool: ToolProcess,
         first: bytes,
         fingerprinting: asyncio.Task[list[Content]],
+        pace: Pace,
     ) -> None:
         self.format = form
         self.consistent_at: datetime = snapshot.moment.at
@@ -69,13 +71,14 @@ class PostgresDump(Dump):
         self._fingerprinting = fingerprinting
         self._tool = tool
         self._first = first
+        self._pace = pace
         self._dumped = _DumpedContents(frozen=bool(snapshot.own_schema))
         self._ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     async def chunks(self) -> AsyncIterator[bytes]:
         try:
             piece, self._first = self._first, b""
-            while piece := piece or await self._tool.read():
+            while piece := piece or await _read(self._tool, self._pace):
                 if passed := self._dumped.feed(piece):
                     yield passed
                 piece = b""
@@ -118,7 +121,9 @@ class PostgresDump(Dump):
 
 
 @asynccontextmanager
-async def dumping(connections: PostgresConnections, tools: DumpTools, tenant: Tenant) -> AsyncIterator[PostgresDump]:
+async def dumping(
+    connections: PostgresConnections, tools: DumpTools, tenant: Tenant, pace: Pace
+) -> AsyncIterator[PostgresDump]:
     version, major = await server_version(connections)
     folder, tool = await tools.folder(major)
     form = DumpFormat(flavour="postgres", server_version=version, tool=tool, layout=LAYOUT)
@@ -134,19 +139,26 @@ async def dumping(connections: PostgresConnections, tools: DumpTools, tenant: Te
                     settings=_SESSION,
                 ) as environ,
                 RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
-                _fingerprinting(held) as fingerprinting,
+                _fingerprinting(held, pace) as fingerprinting,
             ):
                 # It writes when it has its locks.
-                first = await running.read()
+                first = await _read(running, pace)
                 if first or not left or not await _was_locked_out(running):
-                    yield PostgresDump(connections, form, held, running, first, fingerprinting)
+                    yield PostgresDump(connections, form, held, running, first, fingerprinting, pace)
                     return
 
 
+async def _read(tool: ToolProcess, pace: Pace) -> bytes:
+    async with pace.step() as step:
+        piece = await tool.read()
+        step.size = len(piece)
+    return piece
+
+
 @asynccontextmanager
-async def _fingerprinting(held: Snapshot) -> AsyncIterator[asyncio.Task[list[Content]]]:
+async def _fingerprinting(held: Snapshot, pace: Pace) -> AsyncIterator[asyncio.Task[list[Content]]]:
     """What the snapshot holds, read beside the tool from the start: each takes its time."""
-    fingerprinting = asyncio.create_task(held.contents(sequences=[]))
+    fingerprinting = asyncio.create_task(held.contents(sequences=[], pace=pace))
     try:
         yield fingerprinting
     finally:

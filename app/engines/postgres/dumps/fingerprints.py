@@ -8,6 +8,7 @@ of their names, and generated ones left out, as they are from a dump. Rows are a
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -49,9 +50,11 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND NOT starts_with(n.
                   AND d.deptype = 'e')
 ORDER BY n.nspname, c.relname LIMIT $2
 """
-# Of some tables at a time: together they may have millions.
+# Of some tables at a time: together they may have millions. A table that is locked has as many blocks now as it had at
+# an earlier moment, or more.
 COLUMNS = """
-SELECT attrelid AS oid, array_agg(attname::text ORDER BY attname) AS columns FROM pg_attribute
+SELECT attrelid AS oid, array_agg(attname::text ORDER BY attname) AS columns,
+       pg_relation_size(attrelid) / current_setting('block_size')::int AS blocks FROM pg_attribute
 WHERE attrelid = ANY($1::oid[]) AND attnum > 0 AND NOT attisdropped AND attgenerated = '' GROUP BY attrelid
 """
 SEQUENCES = """
@@ -67,7 +70,7 @@ ORDER BY n.nspname, c.relname
 _PIECE = 2**20
 LARGE_OBJECTS = f"""
 WITH batch AS MATERIALIZED (
-    SELECT oid FROM pg_largeobject_metadata WHERE oid > $1::bigint::oid ORDER BY oid LIMIT 1000
+    SELECT oid FROM pg_largeobject_metadata WHERE oid > $1::bigint::oid ORDER BY oid LIMIT $2
 ), opened AS MATERIALIZED (
     SELECT oid, lo_open(oid, 262144) AS fd FROM batch
 ), sized AS MATERIALIZED (
@@ -192,13 +195,41 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
 
-def fingerprint_of(tables: Sequence[Table], columns: Mapping[int, Sequence[str]]) -> str:
+class Blocks(msgspec.Struct, frozen=True):
+    """Some of a table, in the order of its file: from the block `start` up to the block `end`, or all that follow."""
+
+    start: int
+    end: int | None
+
+    @property
+    def condition(self) -> str:
+        before = "" if self.end is None else f" AND r.ctid < '({self.end:d},0)'"
+        return f"WHERE r.ctid >= '({self.start:d},0)'{before}"
+
+
+class Sums:
+    """Of a table that is read piece by piece. Rows of no piece have no sum."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.one: int | None = None
+        self.two: int | None = None
+
+    def add(self, rows: int, one: Any, two: Any) -> None:
+        if rows:
+            self.rows, self.one, self.two = self.rows + rows, (self.one or 0) + int(one), (self.two or 0) + int(two)
+
+
+def fingerprint_of(tables: Sequence[Table], columns: Mapping[int, Sequence[str]], blocks: Blocks | None = None) -> str:
     """A statement with a row for each table: its number in the sequence, its rows, and two sums. `columns` are their
-    names by the table's oid; tables without columns are left out of it."""
-    return " UNION ALL ".join(_one(number, table, columns.get(table.oid, ())) for number, table in enumerate(tables))
+    names by the table's oid; tables without columns are left out of it. Of all rows, or of those in some blocks."""
+    where = "" if blocks is None else blocks.condition
+    return " UNION ALL ".join(
+        _one(number, table, columns.get(table.oid, ()), where) for number, table in enumerate(tables)
+    )
 
 
-def _one(number: int, table: Table, names: Sequence[str]) -> str:
+def _one(number: int, table: Table, names: Sequence[str], where: str) -> str:
     columns = [f"r.{quoted(name)}" for name in names]
     values = [part for column in columns for part in (column, f"'{_SEPARATOR}'")]
     # Of a composite type, IS NULL would mean that all within are null.
@@ -207,7 +238,7 @@ def _one(number: int, table: Table, names: Sequence[str]) -> str:
     return f"""
     SELECT {number} AS number, count(*) AS rows, sum(hashtextextended(t COLLATE "C", 1)) AS one,
            sum(hashtextextended(t COLLATE "C", 2)) AS two
-    FROM (SELECT {_concatenated([*values, *nulls])} AS t FROM ONLY {table.qualified} AS r OFFSET 0) AS s
+    FROM (SELECT {_concatenated([*values, *nulls])} AS t FROM ONLY {table.qualified} AS r {where} OFFSET 0) AS s
     """  # noqa: S608  names are quoted
 
 

@@ -1,7 +1,8 @@
 """One moment of a tenant's database: every table locked against change and removal, then read as it was."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -11,10 +12,11 @@ import msgspec
 
 from app.engines.base import Tenant
 from app.engines.dumping import MOST_OBJECTS, Content, DumpRefused
+from app.engines.pacing import Pace
 from app.engines.postgres import freezing
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import fingerprints
-from app.engines.postgres.dumps.fingerprints import Table
+from app.engines.postgres.dumps.fingerprints import Blocks, Sums, Table
 from app.engines.postgres.dumps.helpers import Helper
 from app.engines.postgres.dumps.processes import READING
 from app.engines.postgres.dumps.refusals import refused
@@ -22,6 +24,11 @@ from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
 
 _BATCH = 50
 """Of the tables that one statement reads."""
+_BLOCKS = 8192
+"""Of 8 KiB each: what one statement reads while a tool reads beside it."""
+_LARGE_OBJECTS = 1000
+_FEW_TABLES, _FEW_BLOCKS, _FEW_LARGE_OBJECTS = 5, 128, 10
+"""The same, where the pace is slow."""
 _LOCKED_AT_ONCE = 500
 _STATEMENT_SECONDS = 6 * 3600
 """For the fingerprint of one table, or of some."""
@@ -78,14 +85,14 @@ class Snapshot:
             await self._session.execute("ROLLBACK")
         raise DumpRefused("tables are made and dropped all the time: there was no moment at which to hold them all")
 
-    async def contents(self, sequences: Sequence[Content] | None = None) -> list[Content]:
-        """All of it. `sequences` are known if the dump has described them: their values belong to no moment. Raises
-        `DumpRefused`."""
+    async def contents(self, sequences: Sequence[Content] | None = None, pace: Pace | None = None) -> list[Content]:
+        """All of it. `sequences` are known if the dump has described them: their values belong to no moment. With a
+        `pace` tables are read piece by piece. Raises `DumpRefused`."""
         async with self._turn:
             with refused(self._host):
                 found = [
-                    *await self._fingerprint_tables(),
-                    *await self._large_objects(),
+                    *await self._fingerprint_tables(pace),
+                    *await self._large_objects(pace or Pace()),
                     *(sequences if sequences is not None else await self._sequences()),
                     *await self._others(),
                 ]
@@ -137,21 +144,42 @@ class Snapshot:
                     code=LOCK_NOT_AVAILABLE,
                 ) from error
 
-    async def _fingerprint_tables(self) -> list[Content]:
+    async def _fingerprint_tables(self, pace: Pace | None) -> list[Content]:
         found = []
         for batch in _batches([table for table in self.tables if table.has_rows]):
             described = await self._session.fetch(fingerprints.COLUMNS, [table.oid for table in batch])
             columns = {row["oid"]: row["columns"] for row in described}
-            for row in await self._session.fetch(fingerprints.fingerprint_of(batch, columns)):
-                table = batch[row["number"]]
-                named = columns.get(table.oid, ())
-                found.append(fingerprints.table_content(table, named, row["rows"], row["one"], row["two"]))
+            blocks = {row["oid"]: row["blocks"] for row in described}
+            for portion in _portions(batch, blocks, pace):
+                last = blocks.get(portion[0].oid, 0) if len(portion) == 1 else 0
+                for table, sums in zip(portion, await self._sums(portion, columns, last, pace), strict=True):
+                    named = columns.get(table.oid, ())
+                    found.append(fingerprints.table_content(table, named, sums.rows, sums.one, sums.two))
         return found
 
-    async def _large_objects(self) -> list[Content]:
+    async def _sums(
+        self, tables: Sequence[Table], columns: Mapping[int, Sequence[str]], blocks: int, pace: Pace | None
+    ) -> Sequence[Sums]:
+        """Of each. One of many `blocks` is read piece by piece."""
+        found = [Sums() for _ in tables]
+        start: int | None = 0
+        while start is not None:
+            end = start + _most(pace)[1]
+            piece = Blocks(start, end if end < blocks else None)
+            asked = fingerprints.fingerprint_of(tables, columns, None if piece == Blocks(0, None) else piece)
+            async with (pace or Pace()).step():
+                rows = await self._session.fetch(asked)
+            for row in rows:
+                found[row["number"]].add(row["rows"], row["one"], row["two"])
+            start = piece.end
+        return found
+
+    async def _large_objects(self, pace: Pace) -> list[Content]:
         rows, one, two, reached = 0, 0, 0, 0
         while True:
-            batch = await self._session.fetchrow(fingerprints.LARGE_OBJECTS, reached)
+            async with pace.step():
+                most = _FEW_LARGE_OBJECTS if pace.slow else _LARGE_OBJECTS
+                batch = await self._session.fetchrow(fingerprints.LARGE_OBJECTS, reached, most)
             if not batch["rows"]:
                 break
             rows, reached = rows + batch["rows"], batch["reached"]
@@ -203,6 +231,28 @@ async def snapshot(
 def _batches(tables: Sequence[Table], size: int = _BATCH) -> Iterator[Sequence[Table]]:
     for at in range(0, len(tables), size):
         yield tables[at : at + size]
+
+
+def _portions(tables: Sequence[Table], blocks: Mapping[int, int], pace: Pace | None) -> Iterator[Sequence[Table]]:
+    """What is read by one statement, or one table by several."""
+    portion, size = list[Table](), 0
+    for table in tables:
+        most, room = _most(pace)
+        if portion and (len(portion) >= most or size + blocks.get(table.oid, 0) > room):
+            yield portion
+            portion, size = [], 0
+        portion.append(table)
+        size += blocks.get(table.oid, 0)
+    if portion:
+        yield portion
+
+
+def _most(pace: Pace | None) -> tuple[int, int]:
+    """Tables, and blocks, of one statement. Without a pace all blocks: a server reads some of a table alone, and the
+    whole of it with several processes."""
+    if pace is None:
+        return _BATCH, sys.maxsize
+    return (_FEW_TABLES, _FEW_BLOCKS) if pace.slow else (_BATCH, _BLOCKS)
 
 
 def _settings(*, alone: bool) -> dict[str, str]:

@@ -1,0 +1,26 @@
+"""How fast a dump is read: as fast as it comes, or in small steps with pauses, so that clients find the host free."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+class Step:
+    """One piece of reading."""
+
+    size = 0
+    """The bytes that came of it, where they are counted."""
+
+
+class Pace:
+    """Full speed: that of what somebody waits for."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether steps should be small now."""
+        return False
+
+    @asynccontextmanager
+    async def step(self) -> AsyncIterator[Step]:
+        """For a block that has the host read something, and waits for it. While it is `slow`, the readers of a dump
+        take turns, and a pause comes after each step."""
+        yield Step()

@@ -1,0 +1,149 @@
+"""A backup gives way to those who work on its host, and ends all the same."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import asyncpg
+import pytest
+
+from app.backups.taking import BackupTaking
+from app.backups.yielding import GivingWay, looking
+from app.contracts.backups import BackupKind, BackupStatus
+from app.databases.passwords import tenant_of
+from app.hosts.slots import HostSlots
+from tests.backups.support import TERMS
+from tests.backups.test_deaths import Scene
+from tests.backups.test_deaths import scene as scene
+
+
+class Time:
+    """Passes when somebody sleeps, or says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept = 0.0
+
+    def read(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept += seconds
+        await asyncio.sleep(0)
+
+    def pace(self, is_busy: Callable[[], bool], most_seconds: float = 3600) -> GivingWay:
+        return GivingWay(is_busy, most_seconds, sleep=self.sleep, clock=self.read)
+
+
+async def step(pace: GivingWay, time: Time, seconds: float = 0.01, size: int = 0) -> float:
+    """The pause after it."""
+    slept = time.slept
+    async with pace.step() as one:
+        time.now += seconds
+        one.size = size
+    return time.slept - slept
+
+
+async def test_a_step_on_a_busy_host_is_followed_by_a_longer_pause() -> None:
+    time = Time()
+    busy = time.pace(lambda: True)
+    assert 0.1 < await step(busy, time) < 1
+    # What comes at once was read before, or waits in a pipe.
+    assert await step(busy, time, seconds=0, size=2**20) > 0.02
+    # Whatever a step takes, the next isn't far.
+    assert await step(busy, time, seconds=600) <= 1
+    assert await step(time.pace(lambda: False), time) == 0
+
+
+async def test_a_pause_ends_when_the_host_comes_to_rest() -> None:
+    time = Time()
+    pace = time.pace(lambda: time.slept < 0.3)
+    assert 0.3 <= await step(pace, time, seconds=1) < 0.4
+    assert not pace.slow
+
+
+async def test_pauses_have_an_end_on_a_host_that_is_always_busy() -> None:
+    time = Time()
+    pace = time.pace(lambda: True, 2)
+    for _ in range(100):
+        await step(pace, time)
+    assert 2 <= time.slept < 3
+    assert not pace.slow
+
+
+async def test_readers_on_a_busy_host_take_turns() -> None:
+    pace, reading = Time().pace(lambda: True), 0
+
+    async def reader() -> None:
+        nonlocal reading
+        async with pace.step():
+            reading += 1
+            await asyncio.sleep(0)
+            assert reading == 1
+            reading -= 1
+
+    await asyncio.gather(*(reader() for _ in range(5)))
+
+
+async def test_a_look_that_fails_slows_nothing_down() -> None:
+    answers = iter([True])
+    looked = asyncio.Event()
+
+    async def look() -> bool:
+        for answer in answers:
+            return answer
+        looked.set()
+        raise ConnectionError
+
+    async with looking(look) as said:
+        await asyncio.sleep(0)
+        assert said()
+        await looked.wait()
+        await asyncio.sleep(0)
+        assert not said()
+
+
+@asynccontextmanager
+async def working(scene: Scene) -> AsyncIterator[None]:
+    """A client that asks one thing after the other."""
+    tenant = tenant_of(scene.database, scene.box)
+    address = (await scene.adapters.of_host(scene.database.host_id)).address
+    client = await asyncpg.connect(
+        host=address.host,
+        port=address.port,
+        user=tenant.login or tenant.name,
+        password=tenant.password,
+        database=tenant.name,
+    )
+
+    async def ask() -> None:
+        while True:
+            await client.execute("SELECT count(*) FROM notes")
+            await asyncio.sleep(0.01)
+
+    asking = asyncio.create_task(ask())
+    try:
+        yield
+    finally:
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        client.terminate()
+
+
+@pytest.mark.parametrize(
+    ("kind", "yields"), [(BackupKind.MANUAL, True), (BackupKind.SCHEDULED, True), (BackupKind.FINAL, False)]
+)
+async def test_what_nobody_waits_for_gives_way(scene: Scene, kind: BackupKind, *, yields: bool) -> None:
+    made: list[GivingWay] = []
+
+    def giving_way(is_busy: Callable[[], bool], most_seconds: float) -> GivingWay:
+        made.append(GivingWay(is_busy, most_seconds))
+        return made[-1]
+
+    taking = BackupTaking(TERMS, scene.box, scene.store, scene.adapters, HostSlots(), giving_way=giving_way)
+    backup = await scene.begun(kind)
+    async with working(scene):
+        assert await taking.take(backup) is BackupStatus.COMPLETED
+    assert [pace.paused_seconds > 0 for pace in made] == [True] * yields

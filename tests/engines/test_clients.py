@@ -1,0 +1,110 @@
+"""Giving way to a server's clients: what it says of them, and a dump that is read in steps."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from app.engines.base import Tenant
+from app.engines.pacing import Pace, Step
+from tests.engines.harness import EngineHost, kind_of, session_of, tenants
+from tests.engines.mysql_dumping import skip_without_tool
+from tests.support.waiting import until
+
+_ROWS = {
+    "postgres": "INSERT INTO rows_{n} SELECT i, repeat(md5(i::text), 25) FROM generate_series(1, 3000) i",
+    "mysql": "INSERT INTO rows_{n} WITH RECURSIVE c AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM c WHERE i < 900) "
+    "SELECT i, REPEAT(SHA2(i, 256), 12) FROM c",
+}
+
+
+class Slow(Pace):
+    """Counts its steps, of which no two may be at once."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.size = 0
+        self._turn = asyncio.Lock()
+
+    @property
+    def slow(self) -> bool:
+        return True
+
+    @asynccontextmanager
+    async def step(self) -> AsyncIterator[Step]:
+        async with self._turn:
+            step = Step()
+            yield step
+            self.steps += 1
+            self.size += step.size
+
+
+async def at_rest(host: EngineHost, tenant: Tenant) -> bool:
+    return not await host.adapter.clients_at_work(tenant)
+
+
+async def waits(host: EngineHost, tenant: Tenant) -> bool:
+    return await host.lock_waits(tenant.name) > 0
+
+
+async def test_a_client_is_seen_while_it_works(host: EngineHost) -> None:
+    async with tenants(host, 2) as [working, other]:
+        await until(lambda: at_rest(host, other))
+        async with session_of(host, working) as session:
+            await session.run("SELECT 1")
+            assert await host.adapter.clients_at_work(other)
+            # It stays open, and does nothing.
+            await until(lambda: at_rest(host, other))
+
+
+async def test_a_dump_and_the_service_are_no_clients(host: EngineHost) -> None:
+    await _tools(host)
+    async with tenants(host) as [tenant]:
+        await _fill(host, tenant, 2)
+        await until(lambda: at_rest(host, tenant))
+        async with host.adapter.dumping(tenant) as dump:
+            async for _ in dump.chunks():
+                assert await at_rest(host, tenant)
+            assert await dump.contents()
+
+
+async def test_who_waits_for_a_table_that_a_dump_reads_is_not_given_way_to(host: EngineHost) -> None:
+    await _tools(host)
+    async with tenants(host) as [tenant], session_of(host, tenant) as holder, session_of(host, tenant) as waiter:
+        await holder.run("CREATE TABLE pets (n int)")
+        await holder.run("BEGIN")
+        await holder.run("SELECT * FROM pets")
+        altering = asyncio.create_task(waiter.run("ALTER TABLE pets ADD COLUMN m int"))
+        await until(lambda: waits(host, tenant))
+        await holder.run("SELECT * FROM pets")
+        assert await at_rest(host, tenant)
+        await holder.run("COMMIT")
+        await altering
+        assert await host.adapter.clients_at_work(tenant)
+
+
+async def test_a_dump_in_small_steps_holds_the_same(host: EngineHost) -> None:
+    await _tools(host)
+    async with tenants(host) as [tenant]:
+        await _fill(host, tenant, 3)
+        told = await host.adapter.contents(tenant)
+        slow, dumped = Slow(), 0
+        async with host.adapter.dumping(tenant, slow) as dump:
+            async for chunk in dump.chunks():
+                dumped += len(chunk)
+            assert await dump.contents() == told
+        assert dumped - 100_000 < slow.size <= dumped + 100_000
+        # Of PostgreSQL each table is read twice.
+        assert slow.steps > {"postgres": 3 * 2, "mysql": 2}[kind_of(host)]
+
+
+async def _tools(host: EngineHost) -> None:
+    if kind_of(host) != "postgres":
+        await skip_without_tool(host)
+
+
+async def _fill(host: EngineHost, tenant: Tenant, tables: int) -> None:
+    """Each has more than what is read in a small step."""
+    async with session_of(host, tenant) as session:
+        for number in range(tables):
+            await session.run(f"CREATE TABLE rows_{number} (i int, t text)")
+            await session.run(_ROWS[kind_of(host)].replace("{n}", str(number)))
