@@ -13,7 +13,7 @@ from time import monotonic
 
 import structlog
 
-from app.engines.pacing import Pace, Step
+from app.engines.pacing import DumpStep, Pace
 
 _PAUSES = 20.0
 """Times what a step took."""
@@ -50,8 +50,8 @@ class GivingWay(Pace):
         return self.paused_seconds < self._most_seconds and self._is_busy()
 
     @asynccontextmanager
-    async def step(self) -> AsyncIterator[Step]:
-        step = Step()
+    async def step(self) -> AsyncIterator[DumpStep]:
+        step = DumpStep()
         if not self.slow:
             yield step
             return

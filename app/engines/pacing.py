@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Step:
+class DumpStep:
     """One piece of reading."""
 
     size = 0
@@ -20,7 +20,7 @@ class Pace:
         return False
 
     @asynccontextmanager
-    async def step(self) -> AsyncIterator[Step]:
+    async def step(self) -> AsyncIterator[DumpStep]:
         """For a block that has the host read something, and waits for it. While it is `slow`, the readers of a dump
         take turns, and a pause comes after each step."""
-        yield Step()
+        yield DumpStep()

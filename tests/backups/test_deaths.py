@@ -368,7 +368,7 @@ async def test_what_no_dump_carries_fails_at_once(scene: Scene, monkeypatch: pyt
     backup = await scene.begun()
     adapter = await scene.adapters.of_host(scene.database.host_id)
 
-    def refuse(_: object) -> object:
+    def refuse(*_: object) -> object:
         raise DumpRefused("the table notes has a column that no dump carries")
 
     monkeypatch.setattr(adapter, "dumping", refuse)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from app.engines.base import Tenant
-from app.engines.pacing import Pace, Step
+from app.engines.pacing import DumpStep, Pace
 from tests.engines.harness import EngineHost, kind_of, session_of, tenants
 from tests.engines.mysql_dumping import skip_without_tool
 from tests.support.waiting import until
@@ -30,9 +30,9 @@ class Slow(Pace):
         return True
 
     @asynccontextmanager
-    async def step(self) -> AsyncIterator[Step]:
+    async def step(self) -> AsyncIterator[DumpStep]:
         async with self._turn:
-            step = Step()
+            step = DumpStep()
             yield step
             self.steps += 1
             self.size += step.size

@@ -195,7 +195,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
 
-class Blocks(msgspec.Struct, frozen=True):
+class BlockRange(msgspec.Struct, frozen=True):
     """Some of a table, in the order of its file: from the block `start` up to the block `end`, or all that follow."""
 
     start: int
@@ -220,7 +220,9 @@ class Sums:
             self.rows, self.one, self.two = self.rows + rows, (self.one or 0) + int(one), (self.two or 0) + int(two)
 
 
-def fingerprint_of(tables: Sequence[Table], columns: Mapping[int, Sequence[str]], blocks: Blocks | None = None) -> str:
+def fingerprint_of(
+    tables: Sequence[Table], columns: Mapping[int, Sequence[str]], blocks: BlockRange | None = None
+) -> str:
     """A statement with a row for each table: its number in the sequence, its rows, and two sums. `columns` are their
     names by the table's oid; tables without columns are left out of it. Of all rows, or of those in some blocks."""
     where = "" if blocks is None else blocks.condition

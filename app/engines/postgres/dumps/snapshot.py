@@ -16,7 +16,7 @@ from app.engines.pacing import Pace
 from app.engines.postgres import freezing
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import fingerprints
-from app.engines.postgres.dumps.fingerprints import Blocks, Sums, Table
+from app.engines.postgres.dumps.fingerprints import BlockRange, Sums, Table
 from app.engines.postgres.dumps.helpers import Helper
 from app.engines.postgres.dumps.processes import READING
 from app.engines.postgres.dumps.refusals import refused
@@ -165,8 +165,8 @@ class Snapshot:
         start: int | None = 0
         while start is not None:
             end = start + _most(pace)[1]
-            piece = Blocks(start, end if end < blocks else None)
-            asked = fingerprints.fingerprint_of(tables, columns, None if piece == Blocks(0, None) else piece)
+            piece = BlockRange(start, end if end < blocks else None)
+            asked = fingerprints.fingerprint_of(tables, columns, None if piece == BlockRange(0, None) else piece)
             async with (pace or Pace()).step():
                 rows = await self._session.fetch(asked)
             for row in rows:
