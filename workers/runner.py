@@ -34,6 +34,7 @@ from workers.expiries import serve_credential_ends, serve_expiries
 from workers.interceptors import ActivityMetrics, Heartbeats, OperationSteps
 from workers.log_ids import LogIds
 from workers.metrics import WorkerMetrics
+from workers.pool import refill_claimed
 from workers.provisionings import start_provisionings
 from workers.queues import WorkerDependencies, queue_config
 from workers.relay import relay
@@ -86,7 +87,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
             await stack.enter_async_context(build_worker(client, queue, tools, tracer))
         background = await metrics.serve(client, stack)
         if CONTROL_QUEUE in queues:
-            background += [relay(client), maintain_schedules(client, settings)]
+            background += [relay(client), maintain_schedules(client, settings), refill_claimed(tools)]
             background += [serve_credential_ends(), serve_expiries(plans, settings)]
             background += [serve_backups(tools.backup_terms), serve_audit(backup_store, plans, settings)]
         if WEBHOOK_QUEUE in queues:

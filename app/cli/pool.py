@@ -1,9 +1,6 @@
 """`headwater pool`: databases that are kept ready for creates."""
 
-import contextlib
-
 import rich_click as click
-from temporalio.service import RPCError
 
 from app.audit.actions import Action
 from app.audit.drafts import note
@@ -11,9 +8,8 @@ from app.audit.events import change
 from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.contracts.base import Engine
-from app.core.temporal import connect_from_settings
 from app.databases.pool import targets
-from app.databases.pool.claim import nudge
+from app.databases.pool.claim import notify_refill
 from app.databases.pool.targets import MOST_MEMBERS, PoolStatus
 
 
@@ -42,13 +38,10 @@ async def set_size(region: str, engine: str, size: int | None, by_default: bool)
     """Set a pool's size, in place of HEADWATER_POOL_SIZE."""
     if (size is None) != by_default:
         raise click.UsageError("Give --size or --default.")
-    known = settings()
     async with store():
         async with change(Action.POOL_SET, ("pool", f"{engine}/{region}")):
             note(changes={"size": (None, size)})
             await targets.set_target(Engine(engine), region, size)
-        all_pools = await targets.pool_status(known.pool_size)
-    # Only a hint: without Temporal the next scheduled run does it.
-    with contextlib.suppress(RPCError, RuntimeError):
-        await nudge(await connect_from_settings(known))
+            await notify_refill()
+        all_pools = await targets.pool_status(settings().pool_size)
     return next(one for one in all_pools if (one.region, one.engine) == (region, engine))

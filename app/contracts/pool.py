@@ -62,4 +62,4 @@ class RefillPool(ABC):
     @workflow.signal(name="nudge")
     @abstractmethod
     def nudge(self) -> None:
-        """Says that a database was claimed: check the pools again before ending."""
+        """From an API of 0.1.0: a database was claimed, so check the pools again before ending."""

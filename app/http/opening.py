@@ -25,7 +25,7 @@ from app.core.tracing.spans import Tracer
 from app.credentials.routes import (
     CredentialServices,
 )
-from app.databases.pool.claim import Nudger, ReadyMembers
+from app.databases.pool.claim import ReadyMembers, RefillNotices
 from app.hosts.adapters import Adapters
 from app.http.in_flight import InFlight
 from app.http.state import AppState, RequestControls
@@ -67,10 +67,10 @@ async def open_services(
         admission(settings.control_dsn, sessions_per_minute=settings.session_requests_per_minute)
     )
     client = await connect_from_settings(settings, lazy=True, tracer=tracer)
-    sender, adapters, starter, nudger = Sender(settings), Adapters(box), Starter(client), Nudger(client)
-    members, notices = ReadyMembers(), Notices()
+    sender, adapters, starter = Sender(settings), Adapters(box), Starter(client)
+    members, notices, refill_notices = ReadyMembers(), Notices(), RefillNotices()
     state.questions = Questions(settings, plans, box, adapters)
-    for part in (sender, adapters, starter, members, notices, nudger, state.questions.model):
+    for part in (sender, adapters, starter, members, notices, refill_notices, state.questions.model):
         stack.push_async_callback(part.close)
     idempotency = Idempotency(
         box, starter, ttl=settings.idempotency_ttl_seconds, lease=settings.idempotency_lease_seconds
@@ -85,7 +85,7 @@ async def open_services(
         scripts=scripts,
         members=members,
         notices=notices,
-        nudger=nudger,
+        refill_notices=refill_notices,
     )
     streams = EventStreams(
         per_key=settings.event_streams_per_key,

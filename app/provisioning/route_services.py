@@ -11,7 +11,7 @@ from app.auth.principal import Principal
 from app.blueprints.large_scripts import LargeScripts
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
-from app.databases.pool.claim import Nudger, ReadyMembers
+from app.databases.pool.claim import ReadyMembers, RefillNotices
 from app.outbox.events import Notices
 from app.quotas.plans import Plans
 from app.store.notify import RowWatch
@@ -31,7 +31,7 @@ class DatabaseServices(msgspec.Struct, frozen=True, kw_only=True):
     scripts: LargeScripts
     members: ReadyMembers
     notices: Notices
-    nudger: Nudger
+    refill_notices: RefillNotices
 
 
 Injected = NamedDependency[SkipValidation[DatabaseServices]]

@@ -158,7 +158,7 @@ class DatabaseController(Controller):
         )
         if creation.claimed:
             services.notices.send_soon()
-            services.nudger.nudge_soon()
+            services.refill_notices.send_soon()
         return response
 
     @get(

@@ -4,24 +4,19 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
-from functools import cache, partial
+from functools import cache
 from time import monotonic
 from typing import Literal
 
 import msgspec
 from prometheus_client import Counter, Histogram
-from temporalio.client import Client
-from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 
 from app.contracts.base import Engine
-from app.contracts.pool import RefillPool
-from app.contracts.queues import CONTROL_QUEUE
 from app.core.debounce import Debouncer
 from app.core.metrics.counters import POOL_CLAIM_SECONDS, POOL_CLAIMS
 from app.databases.ownership import MemberKind, ReadyMember, find_ready, has_ready_with_fewer, lock_ready
 from app.hosts.loads import rooms
-from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
+from app.store.session import execute
 
 _PREFETCH_SECONDS = 0.04
 """After a claim: out of the way of its answer."""
@@ -29,10 +24,10 @@ _LIFETIME_SECONDS = 300.0
 """What was read of a member longer ago is likely to be no longer true."""
 _CHOICE = 4
 """The next member is one of so many: several processes that all remembered the oldest would take it from each other."""
-_REFILL_WORKFLOW_ID = "refill-pool/nudged"
-_NUDGE_SECONDS = 0.25
-"""Claims within this time are one nudge."""
-_RPC_TIMEOUT = timedelta(seconds=3)
+CHANNEL = "headwater_pool"
+"""Notifications that a member was claimed, or that a pool is to have another size."""
+_NOTICE_SECONDS = 0.25
+"""Claims within this time are one notice."""
 
 
 async def lock_member(kind: MemberKind) -> ReadyMember | None:
@@ -127,32 +122,20 @@ def _series(engine: Engine, region: str, outcome: str) -> tuple[Counter, Histogr
     return POOL_CLAIMS.labels(engine.value, region, outcome), POOL_CLAIM_SECONDS.labels(engine.value, outcome)
 
 
-async def nudge(client: Client) -> None:
-    """Has the pools refilled, now or once the run under way has ended. It is a hint, whose loss costs the wait for the
-    next scheduled run. Raises what Temporal's client raises."""
-    await client.start_workflow(
-        RefillPool.run,
-        id=_REFILL_WORKFLOW_ID,
-        task_queue=CONTROL_QUEUE,
-        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        start_signal="nudge",
-        static_summary="All pools, after a claim",
-        priority=Priority(priority_key=UPKEEP, fairness_key=UPKEEP_FAIRNESS),
-        task_timeout=TASK_TIMEOUT,
-        rpc_timeout=_RPC_TIMEOUT,
-    )
+async def notify_refill() -> None:
+    """Has the pools refilled, with the commit. It is a hint, whose loss costs the wait for the next scheduled run."""
+    await execute("SELECT pg_notify($1, '')", CHANNEL)
 
 
-class Nudger:
-    """Nudges after the claims of one process, several of them at once. No request waits for it."""
+class RefillNotices:
+    """Sends one after the claims of one process, several of them at once. No request waits for it."""
 
-    def __init__(self, client: Client) -> None:
-        self._debouncer = Debouncer(_NUDGE_SECONDS, partial(nudge, client), lost="pool_nudge_lost")
+    def __init__(self) -> None:
+        self._debouncer = Debouncer(_NOTICE_SECONDS, notify_refill, lost="pool_notice_lost")
 
-    def nudge_soon(self) -> None:
+    def send_soon(self) -> None:
         self._debouncer.schedule()
 
     async def close(self) -> None:
-        """Sends what is left to send; it takes no longer than one call's time limit."""
+        """Sends what is left to send."""
         await self._debouncer.close()
