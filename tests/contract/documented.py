@@ -14,6 +14,8 @@ OWN_KEYS = "FUZZING_KEYS"
 """The environment variable with the ids of the keys that a fuzzing run itself uses."""
 OWN_TEAMS = "FUZZING_TEAMS"
 """The same with the teams of its users."""
+IS_SHORT = "FUZZING_IS_SHORT"
+"""Set when the run leaves out what a long one repeats."""
 
 
 class Surprise(AssertionError):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.documented import OWN_KEYS, OWN_TEAMS, Description
+from tests.contract.documented import IS_SHORT, OWN_KEYS, OWN_TEAMS, Description
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.routes import describe
 from tests.support.service import RunningService
@@ -20,7 +20,7 @@ DESCRIPTION = Description(describe())
 _ROOT = Path(__file__).parents[2]
 
 
-async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
+async def fuzz(service: RunningService, folder: Path, *, examples: int, is_short: bool) -> str:
     """The report of one run. Fails with it when a check fails or warns."""
     users = {"owner": await service.caller(scopes=OPERATOR_TOO), "stranger": await service.caller()}
     keys, own = folder / "keys.json", [str(caller.key_id) for caller in users.values()]
@@ -48,6 +48,7 @@ async def fuzz(service: RunningService, folder: Path, *, examples: int) -> str:
             "PYTHONPATH": str(_ROOT),
             OWN_KEYS: ",".join(own),
             OWN_TEAMS: ",".join(teams),
+            **({IS_SHORT: "1"} if is_short else {}),
         },
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -96,9 +97,9 @@ def covered(report: str, *, links: int) -> None:
 
 async def test_a_short_run(service: RunningService, tmp_path: Path) -> None:
     # A few sequences out of hundreds of links: which ones changes with every operation that is added.
-    covered(await fuzz(service, tmp_path, examples=3), links=1)
+    covered(await fuzz(service, tmp_path, examples=3, is_short=True), links=1)
 
 
 @pytest.mark.soak
 async def test_a_long_run(service: RunningService, tmp_path: Path) -> None:
-    covered(await fuzz(service, tmp_path, examples=200), links=4)
+    covered(await fuzz(service, tmp_path, examples=200, is_short=False), links=4)
