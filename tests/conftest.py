@@ -18,6 +18,7 @@ from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, SharedServers, running_service
 from tests.support.store import migrated_original, owner_dsn, store
+from tests.support.temporal_server import running_temporal
 
 pytest_plugins = ["tests.support.plugins"]
 
@@ -77,7 +78,7 @@ async def oracle_mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Async
 @pytest_asyncio.fixture(scope="session")
 async def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
     """A Temporal server; `.address` is where it listens."""
-    async with servers.temporal(tmp_path_factory.mktemp("temporal")) as server:
+    async with running_temporal(tmp_path_factory.mktemp("temporal")) as server:
         yield server
 
 

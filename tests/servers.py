@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
@@ -18,10 +18,7 @@ from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, free_port
 from app.local.postgres import DISCREET, PostgresService, find_programs
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
-from app.local.processes import Command
 from app.local.services import Service, start
-from app.local.temporal import DYNAMIC_CONFIG, TemporalService
-from app.local.temporal import find_program as find_temporal
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer
         durable=False,
         settings={"log_statement": "all"} | DISCREET | settings,
     )
-    async with _running(service) as pid:
+    async with running(service) as pid:
         await set_password(service.dsn(), POSTGRES_SUPERUSER, service.password)
         yield RunningServer(
             host=LOOPBACK,
@@ -93,7 +90,7 @@ async def mysql(folder: Path, program: Path, *options: str) -> AsyncIterator[Run
         durable=False,
         options=options,
     )
-    async with _running(service) as pid:
+    async with running(service) as pid:
         yield RunningServer(
             host=LOOPBACK,
             port=service.port,
@@ -105,29 +102,6 @@ async def mysql(folder: Path, program: Path, *options: str) -> AsyncIterator[Run
             flavour=flavour,
             tls=PLAIN if options else service.tls,
         )
-
-
-@asynccontextmanager
-async def temporal(folder: Path, **dynamic_config: str) -> AsyncIterator[TemporalService]:
-    """A Temporal server that keeps its state in memory."""
-    service = _RoomyTemporal(
-        "temporal",
-        port=free_port(),
-        ui_port=free_port(),
-        log=folder / "temporal.log",
-        program=find_temporal(),
-        database=None,
-        dynamic_config=DYNAMIC_CONFIG | dynamic_config,
-    )
-    async with _running(service):
-        yield service
-
-
-class _RoomyTemporal(TemporalService):
-    def command(self) -> Command:
-        command = super().command()
-        # It collects garbage when it has so much memory, not when that has doubled: a fifth less processor time.
-        return replace(command, environ={**command.environ, "GOGC": "1600", "GOMEMLIMIT": "700MiB"})
 
 
 def machine_mysqld() -> Path:
@@ -148,7 +122,8 @@ async def oracle_mysqld() -> Path:
 
 
 @asynccontextmanager
-async def _running(service: Service) -> AsyncIterator[int]:
+async def running(service: Service) -> AsyncIterator[int]:
+    """The service's process, by its id, stopped at the end of the block."""
     await service.prepare()
     child = await start(service)
     try:

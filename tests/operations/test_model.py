@@ -35,13 +35,13 @@ from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.notify import RowWatch
 from app.store.session import transaction
-from tests import servers
 from tests.operations.world import Gate, World, world
 from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.principals import principal_of
 from tests.support.store import execute_at
+from tests.support.temporal_server import running_temporal
 from tests.support.waiting import until
 
 GRACE = timedelta(seconds=2)
@@ -240,7 +240,7 @@ def test_every_kind_is_covered() -> None:
 @pytest_asyncio.fixture(scope="module")
 async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
     """No other worker takes the tasks of this one."""
-    async with servers.temporal(tmp_path_factory.mktemp("operations")) as server:
+    async with running_temporal(tmp_path_factory.mktemp("operations")) as server:
         yield server
 
 

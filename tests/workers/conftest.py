@@ -6,10 +6,10 @@ import pytest
 import pytest_asyncio
 
 from app.local.temporal import TemporalService
-from tests import servers
+from tests.support.temporal_server import running_temporal
 
 
 @pytest_asyncio.fixture(scope="package")
 async def own_temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalService]:
-    async with servers.temporal(tmp_path_factory.mktemp("schedules")) as server:
+    async with running_temporal(tmp_path_factory.mktemp("schedules")) as server:
         yield server

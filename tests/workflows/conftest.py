@@ -7,13 +7,13 @@ import pytest_asyncio
 from temporalio.client import Client
 
 from app.core.temporal import connect
-from tests import servers
+from tests.support.temporal_server import running_temporal
 from workers.search_attributes import register_search_attributes
 
 
 @pytest_asyncio.fixture(scope="package")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    async with servers.temporal(tmp_path_factory.mktemp("workflows")) as server:
+    async with running_temporal(tmp_path_factory.mktemp("workflows")) as server:
         client = await connect(server.address, "default")
         await register_search_attributes(client)
         yield client

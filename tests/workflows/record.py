@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.temporal import connect
-from tests import servers
+from tests.support.temporal_server import running_temporal
 from tests.workflows.scenarios import SCENARIOS
 from tests.workflows.stage import play
 from workers.search_attributes import register_search_attributes
@@ -30,7 +30,7 @@ async def record(names: Sequence[str]) -> None:
         if old.stem in names or old.stem not in SCENARIOS:
             old.unlink()
     with tempfile.TemporaryDirectory() as folder:
-        async with servers.temporal(Path(folder)) as server:
+        async with running_temporal(Path(folder)) as server:
             client = await connect(server.address, "default")
             await register_search_attributes(client)
             for name in names:

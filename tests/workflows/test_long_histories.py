@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 
 from app.contracts.engine import ENGINE_REFUSED, NAME_TAKEN
 from app.core.temporal import connect
-from tests import servers
+from tests.support.temporal_server import running_temporal
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenarios import SCENARIOS
@@ -24,7 +24,7 @@ EVENTS = "40"
 @pytest_asyncio.fixture
 async def hasty(tmp_path: Path) -> AsyncIterator[Client]:
     """Of a server that suggests a new run early."""
-    async with servers.temporal(tmp_path, **{"limit.historyCount.suggestContinueAsNew": EVENTS}) as server:
+    async with running_temporal(tmp_path, **{"limit.historyCount.suggestContinueAsNew": EVENTS}) as server:
         client = await connect(server.address, "default")
         await register_search_attributes(client)
         yield client

@@ -29,6 +29,7 @@ from app.core.temporal import connect
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host, drain_host
 from app.local.ports import LOOPBACK, free_port
+from app.local.temporal import TemporalService
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from app.upkeep.reconcile.schedules import check_schedules_at
@@ -39,6 +40,7 @@ from tests import servers
 from tests.servers import RunningServer
 from tests.support.backups import folder_store
 from tests.support.gates import Gates, NoneAhead, Run
+from tests.support.namespaces import new_namespace
 from tests.support.provisioners import postgres_provisioner
 from tests.support.service import REGION, running_service
 from tests.support.store import store
@@ -69,22 +71,33 @@ FIRST_WAITING = list({CASES[name].workflow: name for name in reversed(WAITING)}.
 
 @pytest_asyncio.fixture(scope="module")
 async def place(
-    tmp_path_factory: pytest.TempPathFactory, control_server: RunningServer, postgres_server: RunningServer
+    tmp_path_factory: pytest.TempPathFactory,
+    control_server: RunningServer,
+    temporal_server: TemporalService,
+    postgres_server: RunningServer,
 ) -> AsyncIterator[ServiceUnderTest]:
     """The API is a process of its own, as always; the workers are here, where their steps can be held."""
-    folder = tmp_path_factory.mktemp("by-hand")
+    folder, namespace = tmp_path_factory.mktemp("by-hand"), await new_namespace(temporal_server)
     async with AsyncExitStack() as stack:
-        temporal = await stack.enter_async_context(servers.temporal(folder))
         another = await stack.enter_async_context(servers.postgres(tmp_path_factory.mktemp("another")))
         service = await stack.enter_async_context(
-            running_service(folder, control_server, temporal, postgres_server, None, DELETION_GRACE_SECONDS="0")
+            running_service(
+                folder,
+                control_server,
+                temporal_server,
+                postgres_server,
+                None,
+                namespace=namespace,
+                DELETION_GRACE_SECONDS="0",
+            )
         )
         await service.kill("worker")
         await stack.enter_async_context(store(service.control_dsn))
         settings = Settings(
             control_dsn=service.control_dsn,
             secret_keys=service.secret_keys,
-            temporal_address=temporal.address,
+            temporal_address=temporal_server.address,
+            temporal_namespace=namespace,
             pool_size=0,
             final_backups=False,
             webhook_retry_schedule=(0, 0),
@@ -94,7 +107,7 @@ async def place(
             quota_interval_seconds=SELDOM,
         )
         gates = Gates()
-        config = (await connect(temporal.address, "default")).config()
+        config = (await connect(temporal_server.address, namespace)).config()
         config["interceptors"] = [gates]
         client = Client(**config)
         await register_search_attributes(client)
@@ -152,13 +165,14 @@ async def test_every_workflow_has_a_case() -> None:
 
 async def test_schedules_that_are_paused_or_deleted_are_findings(place: ServiceUnderTest) -> None:
     assert {upkeep.id for upkeep in UPKEEP_SCHEDULES} == {schedule.value for schedule in ScheduleId}
-    address = place.client.service_client.config.target_host
+    address, namespace = place.client.service_client.config.target_host, place.client.namespace
+    settings = Settings(temporal_address=address, temporal_namespace=namespace)
 
     async def found() -> list[tuple[str, str]]:
         await reconcile_records(place.client)
         rows = await fetch("SELECT rule, subject FROM findings WHERE host_id IS NULL AND rule LIKE 'schedule%'")
         kept = [(row["rule"], row["subject"]) for row in rows]
-        assert kept == [(one.rule, one.subject) for one in await check_schedules_at(Settings(temporal_address=address))]
+        assert kept == [(one.rule, one.subject) for one in await check_schedules_at(settings)]
         return kept
 
     for upkeep in UPKEEP_SCHEDULES:
@@ -166,7 +180,7 @@ async def test_schedules_that_are_paused_or_deleted_are_findings(place: ServiceU
         assert await found() == []
         await handle.pause(note="while the disk is changed")
         assert await found() == [("schedule_paused", upkeep.id)]
-        [violation] = await check_schedules_at(Settings(temporal_address=address))
+        [violation] = await check_schedules_at(settings)
         assert "while the disk is changed" in violation.detail
         await handle.delete()
         assert await found() == [("schedule_missing", upkeep.id)]
