@@ -41,7 +41,8 @@ class RunningServer:
 @asynccontextmanager
 async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer]:
     """A PostgreSQL server that logs every statement, but not what it failed with: tests raise errors of hundreds of
-    megabytes. `settings` are postgresql.conf's."""
+    megabytes. Its autovacuum, which looks at each of many databases once in a while, does so seldom. `settings` are
+    postgresql.conf's."""
     service = PostgresService(
         "postgres",
         folder=folder,
@@ -50,7 +51,7 @@ async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer
         programs=find_programs(None),
         max_connections=1000,
         durable=False,
-        settings={"log_statement": "all"} | DISCREET | settings,
+        settings={"log_statement": "all", "autovacuum_naptime": "1h"} | DISCREET | settings,
     )
     async with running(service) as pid:
         await set_password(service.dsn(), POSTGRES_SUPERUSER, service.password)

@@ -20,6 +20,7 @@ TOGETHER = (
 that are named below. They take longest too, so they come first and nobody waits for them at the end."""
 LONG = (
     "tests/upkeep/reconcile/test_by_hand.py",
+    "tests/contract/test_schemathesis.py",
     "tests/operations/test_model.py",
     "tests/races/",
     "tests/restores/",
@@ -27,7 +28,9 @@ LONG = (
     "tests/credentials/",
     "tests/backup_store/",
     "tests/deployment/test_register_hosts.py",
-    "tests/contract/test_schemathesis.py",
+    "tests/upgrades/test_rolling.py",
+    "tests/deployment/test_wheel.py",
+    "tests/hosts/test_silent_host.py",
     "tests/storm/",
     "tests/model/",
     "tests/quotas/test_storage.py",
