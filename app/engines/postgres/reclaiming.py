@@ -12,9 +12,10 @@ _MAX = 100
 _ENOUGH_SECONDS = 30
 """No further table is begun after this time, because other work on the tenant has to wait."""
 # A plain VACUUM removes dead rows at a table's end and blocks nobody. What lies between live rows needs a rebuild: dead
-# rows, and the empty room that autovacuum makes of them, which nothing counts. It is what the table holds beyond what
-# its live rows need by their statistics. Where there are none, or the table has options of its own, nothing is
-# estimated. Live rows are counted twice, because a crash of the server resets the one count.
+# rows, and the empty room that a VACUUM makes of them, which nothing counts: what the table holds beyond what its live
+# rows need by their statistics. Where there are none, or the table has options of its own, nothing is estimated. Live
+# rows are counted twice, because a crash of the server resets the one count. A rebuild comes after a plain VACUUM: by
+# itself it keeps what was deleted since the oldest open transaction began, in whichever database of the server.
 _LOOSE = """
 SELECT name, bytes >= $1 AND (dead * 4 >= live OR bytes * 3 > needed * 4) AS rebuild
 FROM (
@@ -49,7 +50,9 @@ async def reclaim(session: Any) -> None:
         if time.monotonic() > deadline:
             break
         try:
-            await session.execute(f"VACUUM {'(FULL)' if row['rebuild'] else ''} {row['name']}")
+            await session.execute(f"VACUUM {row['name']}")
+            if row["rebuild"]:
+                await session.execute(f"VACUUM (FULL) {row['name']}")
         except asyncpg.LockNotAvailableError as error:
             held = error
     if held is not None:
