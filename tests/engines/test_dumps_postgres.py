@@ -13,7 +13,9 @@ import pytest
 from app.engines.base import EngineAdapter, EngineLimits, HostFull, HostUnavailable, Tenant
 from app.engines.dumping import DumpRefused, LoadRefused
 from app.engines.postgres import PostgresAdapter
+from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps.archive import Archive
+from app.engines.postgres.dumps.refusals import answering
 from tests.engines.harness import LIMITS, EngineHost, as_root, new_tenant, session_of, tenants
 from tests.engines.test_dumps import dumped, streamed, tables
 from tests.engines.text_dumps import text_of
@@ -225,6 +227,18 @@ async def test_a_dump_that_ends_in_the_middle_leaves_nothing(host: EngineHost, e
         _, _, told = await dumped(host, tenant)
         assert tables(told) == {'"public"."pets"': 3000}
     assert await host.catalog() == before
+
+
+async def test_a_dump_whose_session_was_ended_may_succeed_the_next_time(host: EngineHost) -> None:
+    """Also where the server says so in the middle of a table."""
+    errors = (
+        'pg_dump: error: Dumping the contents of table "pets" failed: PQgetResult() failed.\n'
+        "pg_dump: detail: Error message from server: FATAL:  terminating connection due to administrator command\n"
+    )
+    connections = PostgresConnections(host.administrator)
+    with pytest.raises(HostUnavailable):
+        await answering(connections, errors)
+    await answering(connections, errors.splitlines()[0])
 
 
 async def test_a_frozen_tenants_dump_has_none_of_what_freezes_it(host: EngineHost) -> None:

@@ -54,6 +54,11 @@ class _BoundedConnection(asyncpg.Connection):  # type: ignore[misc]  # the drive
         metered(self).begin()
         return await super()._execute(*args, **options)
 
+    async def _copy_out(self, *args: Any, **options: Any) -> str:
+        metered(self).begin()
+        status: str = await super()._copy_out(*args, **options)
+        return status
+
     async def _introspect_types(self, *args: Any, **options: Any) -> Any:
         """What the driver asks before a statement with types that it doesn't know: all attributes of composite types
         and of those within them, of each of which it makes objects."""

@@ -7,8 +7,7 @@ of their names, and generated ones left out, as they are from a dump. Rows are a
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -195,6 +194,13 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
 
+def sums_in(copied: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """The rows of such a statement, of a COPY: of no rows there are no sums."""
+    for line in copied.splitlines():
+        number, rows, one, two = line.split(b"\t")
+        yield int(number), int(rows), *((int(one), int(two)) if int(rows) else (0, 0))
+
+
 class BlockRange(msgspec.Struct, frozen=True):
     """Some of a table, in the order of its file: from the block `start` up to the block `end`, or all that follow."""
 
@@ -215,9 +221,9 @@ class Sums:
         self.one: int | None = None
         self.two: int | None = None
 
-    def add(self, rows: int, one: Any, two: Any) -> None:
+    def add(self, rows: int, one: int, two: int) -> None:
         if rows:
-            self.rows, self.one, self.two = self.rows + rows, (self.one or 0) + int(one), (self.two or 0) + int(two)
+            self.rows, self.one, self.two = self.rows + rows, (self.one or 0) + one, (self.two or 0) + two
 
 
 def fingerprint_of(

@@ -32,8 +32,10 @@ _LOST = (
     "could not receive data from server",
     "could not send data to server",
     "no connection to the server",
+    "terminating connection due to administrator command",
 )
-"""What the client's library says, in the language of its own environment, of a session that was ended."""
+"""What the client's library says, in the language of its own environment, of a session that was ended; and the server
+itself, where it still could."""
 
 
 async def answering(connections: PostgresConnections, errors: str) -> None:

@@ -168,11 +168,22 @@ class Snapshot:
             piece = BlockRange(start, end if end < blocks else None)
             asked = fingerprints.fingerprint_of(tables, columns, None if piece == BlockRange(0, None) else piece)
             async with (pace or Pace()).step():
-                rows = await self._session.fetch(asked)
-            for row in rows:
-                found[row["number"]].add(row["rows"], row["one"], row["two"])
+                answer = await self._copied(asked)
+            for number, rows, one, two in fingerprints.sums_in(answer):
+                found[number].add(rows, one, two)
             start = piece.end
         return found
+
+    async def _copied(self, query: str) -> bytes:
+        """The rows of a query, as text. The driver has the server plan any other at a distance from reading it, which
+        costs as much again for one that reads many tables."""
+        answer = bytearray()
+
+        async def keep(piece: bytes) -> None:
+            answer.extend(piece)
+
+        await self._session.copy_from_query(query, output=keep)
+        return bytes(answer)
 
     async def _large_objects(self, pace: Pace) -> list[Content]:
         rows, one, two, reached = 0, 0, 0, 0
