@@ -16,14 +16,18 @@ _CUSTOM = 1
 _TABLE_DATA, _LARGE_OBJECTS = 1, 3
 _HEADS = {4: struct.Struct("<xI"), 8: struct.Struct("<xQ")}
 """A number's sign, which is 0, and the number, by its bytes."""
+_NUMBERS = {4: struct.Struct("<BI"), 8: struct.Struct("<BQ")}
+"""Those whose sign counts."""
 _LARGEST_TEXT = 64 * 2**20
 """The maximum of bytes in one definition. The server itself takes up to a gigabyte."""
+_ALL = -1
 _LINES_AFTER_ROWS = 3
 """That pg_dump writes after the rows of a table: the mark of their end, and two that are empty."""
 
 
 _NARROW_BYTES = 4
 _MARK_OF_END = b"\\.\n"
+_AFTER_ROWS = _MARK_OF_END + b"\n\n"
 _LAST_LINE_END = b"\n" + bytes(5)
 """A row's, and the head that says that there are no more."""
 _FEW_ROWS = 20
@@ -51,6 +55,13 @@ class Entry(msgspec.Struct):
     owner: str | None
 
 
+def _checked(length: int) -> int:
+    """Of a text. Raises `ArchiveInvalid`."""
+    if length > _LARGEST_TEXT:
+        raise ArchiveInvalid(f"a definition is longer than {_LARGEST_TEXT // 2**20} MiB")
+    return length
+
+
 class Archive:
     """Reads a stream that arrives in pieces, and returns the pieces to pass on."""
 
@@ -69,6 +80,7 @@ class Archive:
         self._int_bytes = 4
         self._offset_bytes = 8
         self._head = _HEADS[4]
+        self._number = _NUMBERS[4]
         self._buffer = bytearray()
         self._begins = 0
         """What lies before it in the buffer was passed on."""
@@ -127,7 +139,7 @@ class Archive:
         known = self._version in _VERSIONS and self._int_bytes in (4, 8) and self._offset_bytes in (4, 8)
         if head[:5] != _MAGIC or not known or head[10] != _CUSTOM:
             raise ArchiveInvalid("it isn't a dump that pg_dump made, or one of a later version")
-        self._head = _HEADS[self._int_bytes]
+        self._head, self._number = _HEADS[self._int_bytes], _NUMBERS[self._int_bytes]
         if self._version >= (1, 15):
             self._take(1)  # how the data is compressed
         else:
@@ -144,27 +156,24 @@ class Archive:
         self._at = self._begins
         number = self._integer()
         self._integer()  # whether there is data
-        self._skip()  # the catalog's oid
-        self._skip()  # and the object's
+        self._skip(2)  # the catalog's oid and the object's
         tag = self._text()
         kind = self._text()
         self._integer()  # the section
         begins = self._at
         definition = self._text()
         ends = self._at
-        self._skip()  # how it is dropped
+        self._skip(1)  # how it is dropped
         copy_begins = self._at
         copy = self._text()
         copy_ends = self._at
         namespace = self._text()
-        self._skip()  # the tablespace
-        self._skip()  # the access method
+        self._skip(2)  # the tablespace and the access method
         if self._version >= (1, 16):
             self._integer()  # the kind of relation
         owner = self._text()
-        self._skip()  # an old property of tables
-        while self._skip():  # what it depends on
-            pass
+        self._skip(1)  # an old property of tables
+        self._skip(_ALL)  # what it depends on
         self._take(1 + self._offset_bytes)  # where its data begins
         entry = Entry(
             id=number,
@@ -199,30 +208,43 @@ class Archive:
         return bytes(self._buffer[begins : self._at])
 
     def _integer(self) -> int:
-        begins = self._at
-        self._at += 1 + self._int_bytes
-        if self._at > len(self._buffer):
-            raise _MoreNeeded
-        number = int.from_bytes(self._buffer[begins + 1 : self._at], "little")
-        return -number if self._buffer[begins] else number
+        try:
+            negative: int
+            number: int
+            negative, number = self._number.unpack_from(self._buffer, self._at)
+        except struct.error:
+            raise _MoreNeeded from None
+        self._at += self._number.size
+        return -number if negative else number
 
-    def _skip(self) -> bool:
-        """Whether there was a text."""
-        size = self._integer()
-        if size < 0:
-            return False
-        if size > _LARGEST_TEXT:
-            raise ArchiveInvalid(f"a definition is longer than {_LARGEST_TEXT // 2**20} MiB")
-        self._at += size
-        if self._at > len(self._buffer):
+    def _skip(self, texts: int) -> None:
+        """So many, or as many as there are up to one that there isn't. All at once: there may be hundreds of thousands
+        of entries, of some ten each."""
+        read, size, buffer, at = self._number.unpack_from, self._number.size, self._buffer, self._at
+        try:
+            while texts:
+                negative, length = read(buffer, at)
+                at += size
+                if not negative:
+                    at += _checked(length)
+                elif texts == _ALL:
+                    break
+                texts -= texts != _ALL
+        except struct.error:
+            raise _MoreNeeded from None
+        if at > len(buffer):
             raise _MoreNeeded
-        return True
+        self._at = at
 
     def _text(self) -> str | None:
-        before = self._at
-        if not self._skip():
+        length = self._integer()
+        if length < 0:
             return None
-        return self._buffer[before + 1 + self._int_bytes : self._at].decode(errors="surrogateescape")
+        begins = self._at
+        self._at += _checked(length)
+        if self._at > len(self._buffer):
+            raise _MoreNeeded
+        return self._buffer[begins : self._at].decode(errors="surrogateescape")
 
     def _written(self, text: str) -> bytes:
         octets = text.encode(errors="surrogateescape")
@@ -293,8 +315,11 @@ class Archive:
         # Where it ends within what follows the rows, the rest of that comes next.
         if ends < 0 and piece.endswith(_MARK_OF_END, at, upto):
             return 0
-        rows = piece.count(b"\n", at, upto)
-        if rows < _FEW_ROWS or rows != piece.count(bytes(3), at, upto):
+        rows, heads = piece.count(b"\n", at, upto), piece.count(bytes(3), at, upto)
+        # What follows the rows is one piece of several lines.
+        if ends >= 0 and piece.endswith(_AFTER_ROWS, at, upto):
+            heads += _LINES_AFTER_ROWS - 1
+        if rows < _FEW_ROWS or rows != heads:
             return 0
         self.rows[self._block] += rows
         return upto
