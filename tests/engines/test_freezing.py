@@ -197,6 +197,24 @@ async def test_space_that_deletions_left_is_given_back(host: EngineHost) -> None
             assert await refusal(session, "INSERT INTO loaded VALUES ('x')") is not None
 
 
+async def test_space_is_given_back_while_anothers_transaction_is_open(host: EngineHost) -> None:
+    if host.adapter.engine is not Engine.POSTGRES:
+        pytest.skip("InnoDB purges nothing that any open snapshot could show")
+    async with tenants(host, 2) as [tenant, other]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE loaded AS SELECT n, repeat('x', 999) AS t FROM generate_series(1, 8000) n")
+        async with session_of(host, other) as holding:
+            # With a change, or no snapshot of others counts it.
+            for statement in ("BEGIN", "CREATE TABLE held (n int)"):
+                await holding.run(statement)
+            async with session_of(host, tenant) as session:
+                # What stays is everywhere, so that the file can't be cut off behind it.
+                await session.run("DELETE FROM loaded WHERE n % 20 <> 0")
+            await host.adapter.reclaim(tenant)
+            [(size,)] = await host.as_root_in(tenant, "SELECT pg_table_size('loaded')")
+    assert size < 2**20
+
+
 async def test_a_full_table_is_not_rebuilt_in_vain(host: EngineHost) -> None:
     if host.adapter.engine is not Engine.POSTGRES:
         pytest.skip("InnoDB counts its empty room itself")
