@@ -12,6 +12,7 @@ import uvloop
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE
 from app.core import logging
+from app.core.memory import share_arenas
 from app.core.settings import InvalidSettings, Settings
 from app.core.tracing.exporter import tracer_of
 from app.core.tracing.settings import TracingSettings
@@ -25,6 +26,7 @@ _ENGINE_QUEUE = re.compile(r"engine:[a-z0-9-]+")
 
 def main() -> int:
     gc.enable()
+    share_arenas()
     parser = argparse.ArgumentParser(prog="python -m workers")
     parser.add_argument("--queue", action="append", required=True, type=_queue, metavar="QUEUE")
     queues = list(dict.fromkeys(parser.parse_args().queue))

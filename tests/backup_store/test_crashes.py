@@ -17,6 +17,7 @@ import pytest
 
 from app.backups.storage.errors import StoreUnavailable
 from app.backups.storage.store import BackupStore
+from app.core.memory import share_arenas
 from tests.support.backups import CHUNK, backed_up, chunks_of, files_of, folder_store, manifest_of, restored
 from tests.support.waiting import until
 
@@ -91,7 +92,8 @@ async def incompressible(length: int) -> AsyncIterator[bytes]:
 
 @pytest.mark.soak
 async def test_a_large_backup_takes_little_memory(tmp_path: Path) -> None:
-    """20 GB that can't be compressed, written and read."""
+    """20 GB that can't be compressed, written and read, in a process that is set up as a worker's is."""
+    share_arenas()
     store, process = folder_store(tmp_path, backup_store_timeout_seconds=600), psutil.Process()
     await written_and_read(store, 64 * CHUNK)  # what the first one loads stays
     rest, most = process.memory_info().rss, 0
