@@ -90,7 +90,7 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
     assert begun[without["uuid"]].status is EvacuationStatus.NO_BACKUP
     assert str(begun[made["uuid"]].backup) == backup["uuid"]
     assert begun[made["uuid"]].age_seconds is not None
-    await until(lambda: _status(host["id"], made["uuid"], EvacuationStatus.MOVED))
+    await until(lambda: _is_moved(host["id"], made["uuid"]))
     after = await full(caller, made["uuid"])
     assert (after["port"], after["status"]) == (other.port, "active")
     assert (after["db_username"], after["db_password"]) == (rotated["db_username"], rotated["db_password"])
@@ -184,5 +184,9 @@ async def _stays_closed_until_given_up(adapters: Adapters, host_id: int, moved: 
     await until(gone)
 
 
-async def _status(host_id: int, database: str, status: EvacuationStatus) -> bool:
-    return any(str(one.database) == database and one.status is status for one in await evacuate(host_id))
+async def _is_moved(host_id: int, database: str) -> bool:
+    [found] = [one for one in await evacuate(host_id) if str(one.database) == database]
+    if found.status is EvacuationStatus.FAILED:
+        reasons = await fetch("SELECT type, reason::text FROM operations WHERE reason IS NOT NULL")
+        pytest.fail(f"it was not restored: {[tuple(one) for one in reasons]}")
+    return found.status is EvacuationStatus.MOVED
