@@ -3,10 +3,12 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from app.core import subprocesses
+from app.core.subprocesses import PIPE, Subprocess
 from app.core.tracing.spans import span
 from app.engines.base import Tenant
 from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused, restrain
@@ -45,9 +47,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class MySQLDump(Dump):
-    def __init__(
-        self, form: DumpFormat, relay: Relay, process: asyncio.subprocess.Process, head: bytes, pace: Pace
-    ) -> None:
+    def __init__(self, form: DumpFormat, relay: Relay, process: Subprocess, head: bytes, pace: Pace) -> None:
         self.format = form
         self.position = None
         self._relay = relay
@@ -118,8 +118,7 @@ class MySQLDump(Dump):
     async def end(self) -> None:
         """Whatever is under way; repeatable."""
         if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            self._process.kill()
         # Its end is only reported when its pipes are empty.
         assert self._process.stdout is not None
         while await self._process.stdout.read(CHUNK_BYTES):
@@ -129,6 +128,7 @@ class MySQLDump(Dump):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._process.close()
 
 
 def header(database: str, defaults: tuple[str, str]) -> bytes:
@@ -175,8 +175,8 @@ def _disconnect(connected: "asyncio.Future[Streams]") -> None:
         connected.result()[1].close()
 
 
-async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) -> asyncio.subprocess.Process:
-    process = await asyncio.create_subprocess_exec(
+async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) -> Subprocess:
+    process = await subprocesses.start(
         tool.path,
         "--no-defaults",
         f"--socket={socket}",
@@ -185,13 +185,11 @@ async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) 
         *FLAGS,
         *flavour.dump_flags,
         database,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=CHUNK_BYTES,
-        cwd="/",
         env={"HOME": "/nonexistent", "LC_ALL": "C"},
-        start_new_session=True,
+        stderr=PIPE,
+        cwd="/",
+        new_session=True,
+        limit=CHUNK_BYTES,
     )
     restrain(process.pid)
     return process

@@ -1,6 +1,5 @@
 """Finding the dump tool that belongs to a server: MySQL's own `mysqldump`, or MariaDB's own `mariadb-dump`."""
 
-import asyncio
 import os
 import re
 import shutil
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.core import subprocesses
 from app.engines.errors import EngineError
 from app.engines.mysql.flavours import MARIADB, Flavour
 
@@ -72,29 +72,9 @@ def _candidates(wanted: Wanted, environ: Mapping[str, str]) -> list[str]:
 
 async def _examined(path: str, flavour: Flavour) -> DumpTool | None:
     """None unless the program runs and is of this flavour."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            path,
-            "--no-defaults",
-            "--version",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={},
-        )
-    except OSError:
+    said = await subprocesses.output_of(path, "--no-defaults", "--version", env={}, seconds=VERSION_SECONDS)
+    if said is None:
         return None
-    try:
-        async with asyncio.timeout(VERSION_SECONDS):
-            assert process.stdout is not None
-            said = (await process.stdout.read(4096)).decode("utf-8", "replace")
-            await process.wait()
-    except TimeoutError:
-        return None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
     version = _VERSION.findall(said)
     if not version or ("mariadb" in said.lower()) != (flavour is MARIADB):
         return None

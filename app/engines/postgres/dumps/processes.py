@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 
+from app.core import subprocesses
+from app.core.subprocesses import DEVNULL, PIPE, Subprocess
 from app.core.tracing.spans import span
 from app.engines.base import AdminAddress
 from app.engines.dumping import CHUNK_BYTES, restrain
@@ -75,7 +77,7 @@ class OutputPipe:
 class ToolProcess:
     """A running tool. `errors` are its messages so far."""
 
-    def __init__(self, process: asyncio.subprocess.Process, output: OutputPipe | None = None) -> None:
+    def __init__(self, process: Subprocess, output: OutputPipe | None = None) -> None:
         """`output` is what it writes to, where that is read."""
         self._process = process
         self._output = output
@@ -117,17 +119,17 @@ class ToolProcess:
         """Ends it, if it hasn't ended."""
         if self._output is not None:  # else it could wait for a reader
             self._output.close()
-        with contextlib.suppress(ProcessLookupError):
-            if self.running:
-                self._process.terminate()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_STOP_SECONDS):
-                        await self._process.wait()
-            if self.running:
-                self._process.kill()
+        if self.running:
+            self._process.terminate()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await self._process.wait()
+        if self.running:
+            self._process.kill()
         await self._process.wait()
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
+        self._process.close()
 
     async def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -147,18 +149,17 @@ class RunningTool:
         self._span = span(f"run {program.name}")
 
     async def __aenter__(self) -> ToolProcess:
-        piped, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         output = None if self._reads else OutputPipe()
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await subprocesses.start(
                 str(self._program),
                 *self._arguments,
-                stdin=piped if self._reads else null,
-                stdout=null if output is None else output.writing,
-                stderr=piped,
-                env=dict(self._environ),
+                env=self._environ,
+                stdin=PIPE if self._reads else DEVNULL,
+                stdout=DEVNULL if output is None else output.writing,
+                stderr=PIPE,
+                new_session=True,
                 limit=CHUNK_BYTES,
-                start_new_session=True,
             )
         except BaseException:
             if output is not None:

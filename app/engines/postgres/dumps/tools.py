@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from app.core import subprocesses
 from app.engines.base import EngineError
 
 _DISTRIBUTIONS = ("/usr/lib/postgresql", "/usr/local/lib/postgresql")
@@ -67,25 +68,7 @@ class DumpTools:
 
 async def _version(folder: Path) -> tuple[int, str] | None:
     """None for a program that doesn't run."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            str(folder / "pg_dump"),
-            "--version",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-        )
-    except OSError:
-        return None
-    try:
-        async with asyncio.timeout(_SECONDS):
-            answer, _ = await process.communicate()
-    except TimeoutError:
-        return None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    found = _VERSION.search(answer.decode(errors="replace"))
+    environ = {"PATH": os.defpath, "LC_ALL": "C"}
+    said = await subprocesses.output_of(str(folder / "pg_dump"), "--version", env=environ, seconds=_SECONDS)
+    found = _VERSION.search(said or "")
     return (int(found[1]), found[1] + found[2]) if found else None
