@@ -17,7 +17,7 @@ from app.engines.pacing import DumpStep, Pace
 
 _PAUSES = 20.0
 """Times what a step took."""
-_BYTES_A_SECOND = 2**20 * 24
+_BYTES_A_SECOND = 2**20 * 16
 """The most that is read meanwhile: what a pipe and a socket hold comes at once, and says nothing of what it took."""
 _LONGEST_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
