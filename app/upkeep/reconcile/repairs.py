@@ -1,8 +1,9 @@
 """Repairs that a run makes by itself, one database at a time, under that database's lock."""
 
+import random
 from collections.abc import Coroutine, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -17,9 +18,10 @@ from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.host_rules import MISSING, WRITABLE, Inspection, Mismatch
 from app.upkeep.reconcile.logins import LoginRefusal
 
-_MAX = 20
+MAX_REPAIRS = 20
 """The maximum of repairs, and of removals, on one host in one run."""
 log = structlog.get_logger(__name__)
+Due = TypeVar("Due")
 
 
 async def repair_host(inspection: Inspection, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
@@ -40,7 +42,7 @@ async def restore_credentials(
     refused = {refusal.recorded.uuid for refusal in refusals if refusal.credentials}
     due = [one for one in tried if one.uuid in refused or one.refused]
     return [
-        await _attempt(_restore(plans, box, adapter, one), f"restore the password of {one.uuid}") for one in due[:_MAX]
+        await _attempt(_restore(plans, box, adapter, one), f"restore the password of {one.uuid}") for one in chosen(due)
     ]
 
 
@@ -58,7 +60,7 @@ async def _repair_all(inspection: Inspection, adapter: EngineAdapter) -> list[st
     ]
     return [
         await _attempt(_repair(inspection, adapter, fault), f"repair {fault.violation.subject}")
-        for fault in lacking[:_MAX]
+        for fault in chosen(lacking)
     ]
 
 
@@ -86,7 +88,12 @@ async def _repair(inspection: Inspection, adapter: EngineAdapter, fault: Mismatc
 
 async def _remove_orphans(inspection: Inspection, adapter: EngineAdapter, age: timedelta | None) -> list[str]:
     due = await orphans.due(inspection, age) if age is not None else []
-    return [await _attempt(orphans.remove(inspection, adapter, found), f"remove {found.name}") for found in due[:_MAX]]
+    return [await _attempt(orphans.remove(inspection, adapter, found), f"remove {found.name}") for found in chosen(due)]
+
+
+def chosen(due: Sequence[Due]) -> Sequence[Due]:
+    """At random: those that fail each time would otherwise stand in front of the rest for ever."""
+    return random.sample(due, min(len(due), MAX_REPAIRS))
 
 
 async def _attempt(repair: Coroutine[Any, Any, str], what: str) -> str:
