@@ -293,7 +293,8 @@ async def test_a_database_that_changes_meanwhile(scene: Scene, caller: Caller, w
     with contextlib.suppress(HostUnavailable):  # then the workflow tries again
         await scene.taking.take(backup)
     assert await scene.taking.take(backup) is BackupStatus.COMPLETED
-    assert (await scene.proven(backup)).proof_status is ProofStatus.PROVEN
+    proven = await scene.proven(backup)
+    assert (proven.proof_status, proven.proof_error, proven.proof_differences) == (ProofStatus.PROVEN, None, [])
     await adapter.restore(tenant)
 
 
