@@ -13,7 +13,7 @@ from typing import IO
 
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
 _LIMIT = 2**16
-_READ_BYTES = 4096
+_MOST_BYTES = 2**16
 
 
 class Subprocess:
@@ -112,7 +112,7 @@ async def start(
 
 
 async def output_of(program: str, *arguments: str, env: Mapping[str, str], seconds: float) -> str | None:
-    """What it writes, of which a few KiB are read; None where it can't be run, or doesn't end in time."""
+    """What it writes, 64 KiB of it at least; None where it can't be run, or doesn't end in time."""
     try:
         process = await start(program, *arguments, env=env)
     except OSError:
@@ -120,7 +120,9 @@ async def output_of(program: str, *arguments: str, env: Mapping[str, str], secon
     try:
         async with asyncio.timeout(seconds):
             assert process.stdout is not None
-            written = await process.stdout.read(_READ_BYTES)
+            written = b""
+            while len(written) < _MOST_BYTES and (piece := await process.stdout.read(_MOST_BYTES)):
+                written += piece
             await process.wait()
     except TimeoutError:
         return None

@@ -96,13 +96,14 @@ def test_one_that_reads_no_more(loop: Loop) -> None:
 def test_its_output_alone(loop: Loop) -> None:
     async def outputs() -> list[str | None]:
         return [
-            await subprocesses.output_of("/bin/echo", "one", env={}, seconds=60),
+            await subprocesses.output_of("/bin/sh", "-c", "echo one; sleep 0.01; echo two", env={}, seconds=60),
+            await subprocesses.output_of("/bin/cat", "/dev/zero", env={}, seconds=0.1),
             await subprocesses.output_of("/nonexistent/program", env={}, seconds=60),
             await subprocesses.output_of("/bin/sleep", "600", env={}, seconds=0.01),
         ]
 
-    assert run(loop, outputs) == ["one\n", None, None]
-    assert "sleep" not in [child.name() for child in psutil.Process().children()]
+    assert run(loop, outputs) == ["one\ntwo\n", None, None, None]
+    assert not {"sleep", "cat"} & {child.name() for child in psutil.Process().children()}
 
 
 def test_the_memory_of_a_server_is_not_copied() -> None:
