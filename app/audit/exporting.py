@@ -14,12 +14,15 @@ import msgspec
 from app.audit.chain import Seal, event_fields
 from app.audit.records import in_order
 from app.core.clock import utc_now
+from app.store.columns import columns_of
 from app.store.session import fetch_all
+from app.store.tables.audit import AuditSeal
 
-_SEALS = """
-SELECT s.*, l.leaves FROM audit_seals s LEFT JOIN audit_leaves l ON l.id = s.id AND l.at = s.at
+_SEALS = f"""
+SELECT {columns_of(AuditSeal, "s")}, l.leaves
+FROM audit_seals s LEFT JOIN audit_leaves l ON l.id = s.id AND l.at = s.at
 WHERE s.id > $1 ORDER BY s.id LIMIT 20
-"""
+"""  # noqa: S608 - our own words
 
 
 class _StoredSeal(Seal, frozen=True, kw_only=True):

@@ -11,13 +11,16 @@ from time import monotonic
 
 from app.audit.chain import Seal, new_seal
 from app.audit.records import COLUMNS, EventRecord
+from app.store.columns import columns_of
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, transaction
+from app.store.tables.audit import AuditSeal
 
 MOST_EVENTS = 5000
 """Of one seal."""
 _POLL_SECONDS = 0.02
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('headwater audit seals', 0))"
-_NEWEST = "SELECT * FROM audit_seals ORDER BY id DESC LIMIT 1"
+_SEALS = f"SELECT {columns_of(AuditSeal, 's')} FROM audit_seals s"  # noqa: S608 - our own words
+_NEWEST = f"{_SEALS} ORDER BY s.id DESC LIMIT 1"
 _UNSEALED = """
 SELECT FROM audit_events
 WHERE (batch, id) > (SELECT coalesce(max(batch), -1), coalesce(max(last_id), -1) FROM (
@@ -35,7 +38,7 @@ async def newest_seal() -> Seal | None:
 
 async def list_seals(*, after: int | None, limit: int) -> list[Seal]:
     """Newest first, from the one that follows `after` on."""
-    sql = "SELECT * FROM audit_seals WHERE $1::bigint IS NULL OR id < $1 ORDER BY id DESC LIMIT $2"
+    sql = f"{_SEALS} WHERE $1::bigint IS NULL OR s.id < $1 ORDER BY s.id DESC LIMIT $2"
     return await fetch_all(Seal, sql, after, limit)
 
 

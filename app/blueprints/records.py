@@ -8,7 +8,9 @@ import msgspec
 
 from app.audit.drafts import found
 from app.blueprints.schemas import Metadata
+from app.store.columns import columns_of
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
+from app.store.tables.blueprints import Blueprint
 
 
 class BlueprintRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +51,9 @@ def encoded(value: Any) -> str | None:
 
 Lock = Literal["FOR KEY SHARE", "FOR NO KEY UPDATE", "FOR UPDATE"]
 
-_COLUMNS = "b.*, v.size_bytes, v.variables::text AS variables_json, v.metadata::text AS metadata_json"
+_COLUMNS = f"""
+{columns_of(Blueprint, "b")}, v.size_bytes, v.variables::text AS variables_json, v.metadata::text AS metadata_json
+"""
 _JOIN = "JOIN blueprint_versions v ON v.blueprint_id = b.id AND v.version = b.version"
 _SELECT = f"SELECT {_COLUMNS} FROM blueprints b {_JOIN}"  # noqa: S608 - our own words
 _VISIBLE = "(b.team_id = any($2::bigint[]) OR b.is_system)"

@@ -7,8 +7,10 @@ import msgspec
 
 from app.contracts.credentials import RotationStatus
 from app.core.secrets import SecretLocation
+from app.store.columns import columns_of
 from app.store.sealed import SealedColumn
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value
+from app.store.tables.credentials import CredentialRotation
 
 SECRETS_KEPT = timedelta(days=2)
 """How long the password that a rotation made stays in its row: longer than any Idempotency-Key lasts."""
@@ -54,9 +56,10 @@ class NewRotation(msgspec.Struct, frozen=True, kw_only=True):
     previous_created_at: datetime
 
 
-_SELECT = """
-SELECT r.*, d.uuid AS database FROM credential_rotations r JOIN databases d ON d.id = r.database_id
-"""
+_SELECT = f"""
+SELECT {columns_of(CredentialRotation, "r")}, d.uuid AS database
+FROM credential_rotations r JOIN databases d ON d.id = r.database_id
+"""  # noqa: S608 - our own words
 
 _PAGE = f"""
 {_SELECT}

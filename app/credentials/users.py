@@ -8,8 +8,12 @@ import msgspec
 from app.contracts.credentials import DatabaseUserStatus
 from app.core.secrets import SecretBox, SecretLocation
 from app.engines.base import Access, Login
+from app.store.columns import columns_of
 from app.store.sealed import SealedColumn
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one
+from app.store.tables.credentials import DatabaseUser
+
+_SELECT = f"SELECT {columns_of(DatabaseUser, 'u')} FROM database_users u"  # noqa: S608 - our own words
 
 
 class DatabaseUserRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,27 +76,23 @@ async def insert(new: NewDatabaseUser) -> None:
 
 async def find(user: UUID) -> DatabaseUserRecord | None:
     """None when it is gone."""
-    return await fetch_one(DatabaseUserRecord, "SELECT * FROM database_users WHERE uuid = $1", user)
+    return await fetch_one(DatabaseUserRecord, f"{_SELECT} WHERE uuid = $1", user)
 
 
 async def find_named(database_id: int, name: str) -> DatabaseUserRecord | None:
-    return await fetch_one(
-        DatabaseUserRecord, "SELECT * FROM database_users WHERE database_id = $1 AND name = $2", database_id, name
-    )
+    return await fetch_one(DatabaseUserRecord, f"{_SELECT} WHERE database_id = $1 AND name = $2", database_id, name)
 
 
 async def list_of(database_id: int) -> list[DatabaseUserRecord]:
     """All of a database, newest first: few enough, for its plan bounds them."""
-    return await fetch_all(
-        DatabaseUserRecord, "SELECT * FROM database_users WHERE database_id = $1 ORDER BY id DESC", database_id
-    )
+    return await fetch_all(DatabaseUserRecord, f"{_SELECT} WHERE database_id = $1 ORDER BY id DESC", database_id)
 
 
 async def list_page(database_id: int, *, after: str | None, limit: int) -> list[DatabaseUserRecord]:
     """Newest first, from the one that follows the one named `after` on."""
     return await fetch_all(
         DatabaseUserRecord,
-        "SELECT * FROM database_users WHERE database_id = $1 AND ($2::text IS NULL OR id <"
+        f"{_SELECT} WHERE database_id = $1 AND ($2::text IS NULL OR id <"  # noqa: S608 - our own words
         " (SELECT id FROM database_users WHERE database_id = $1 AND name = $2)) ORDER BY id DESC LIMIT $3",
         database_id,
         after,

@@ -10,7 +10,9 @@ import msgspec
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import InvalidField, NotFound, require_found
 from app.databases.filters import DatabaseFilters, conditions
+from app.store.columns import columns_of
 from app.store.session import fetch_all, fetch_one
+from app.store.tables.databases import Database
 
 SHORTEST_PREFIX = 4
 """The least characters of a uuid that identify a database."""
@@ -135,7 +137,8 @@ FROM databases d LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.
 LEFT JOIN database_usage u ON u.database_id = d.id
 """
 _SELECT = f"""
-SELECT d.*, t.name AS team, h.host || ':' || h.port AS address, u.storage_bytes, u.measured_at, u.runtime_seconds
+SELECT {columns_of(Database, "d")},
+       t.name AS team, h.host || ':' || h.port AS address, u.storage_bytes, u.measured_at, u.runtime_seconds
 {_FROM}
 """
 _WHERE = f"""

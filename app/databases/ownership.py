@@ -9,7 +9,9 @@ from app.contracts.base import Engine
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.quotas.plans import Quotas
+from app.store.columns import columns_of
 from app.store.session import Statement, fetch_all, fetch_exists, fetch_one
+from app.store.tables.databases import Database
 
 
 class PlacedDatabase(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,14 +90,15 @@ async def insert(new: PlacedDatabase) -> DatabaseRecord:
 # A host that failed is placed on again after a while, to find out. A claim asks no host, so what waits there is given
 # out once the host has answered. The oldest first, so that few get too old. By position, which only the index of the
 # pools sorts by: by id, a plan may walk the primary key through all that was ever claimed.
-_READY = """
-SELECT m.*, m.xmin AS version, h.xmin AS host_version, NULL AS team_name, h.host, h.port, h.tls, h.tls_ca
+_READY = f"""
+SELECT {columns_of(Database, "m")},
+       m.xmin AS version, h.xmin AS host_version, NULL AS team_name, h.host, h.port, h.tls, h.tls_ca
 FROM databases m JOIN engine_hosts h ON h.id = m.host_id
 WHERE m.team_id IS NULL AND m.destroyed_at IS NULL AND m.status = 'active'
   AND m.engine = $1 AND ($2::text IS NULL OR m.region = $2)
-  AND NOT h.draining AND h.sick_until IS NULL AND {}
-ORDER BY m.position LIMIT {}
-"""
+  AND NOT h.draining AND h.sick_until IS NULL AND {{}}
+ORDER BY m.position LIMIT {{}}
+"""  # noqa: S608 - our own words
 FIND_READY = _READY.format(
     "m.connections = $3 AND m.limits_applied >= m.limits_revision AND m.id <> ALL ($4::bigint[])", "$5"
 )

@@ -15,7 +15,9 @@ from app.core.errors import NotFound
 from app.databases.filters import DatabaseFilters, conditions
 from app.engines.tls import TlsMode
 from app.quotas.plans import Quotas
+from app.store.columns import columns_of
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_value, fetch_values
+from app.store.tables.databases import Database
 
 
 class NotWanted(Exception):
@@ -98,15 +100,17 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _OF_OTHERS = "t.name AS team_name, h.host, h.port, h.tls, h.tls_ca"
-_SELECT = f"SELECT d.*, {_OF_OTHERS} FROM"
+COLUMNS = columns_of(Database, "d")
+_SELECT = f"SELECT {COLUMNS}, {_OF_OTHERS} FROM"
 _JOINS = "LEFT JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id"
 # Locked beneath the joins: above them, a row that has moved to another host while it was waited for would be missed.
 _LOCKED = f"{_SELECT} (SELECT * FROM databases d WHERE {{}} FOR NO KEY UPDATE) d {_JOINS}"  # noqa: S608 - our own words
 _UNLOCKED = f"{_SELECT} databases d {_JOINS} WHERE {{}}"
-_SHOWN = (
-    f"SELECT d.*, {_OF_OTHERS}, (SELECT at_most FROM connection_holds WHERE database_id = d.id) AS connections_held "  # noqa: S608 - our own words
-    f"FROM databases d {_JOINS} WHERE {{}}"
-)
+_SHOWN = f"""
+SELECT {COLUMNS}, {_OF_OTHERS},
+       (SELECT at_most FROM connection_holds WHERE database_id = d.id) AS connections_held
+FROM databases d {_JOINS} WHERE {{}}
+"""  # noqa: S608 - our own words
 _CHANGED = (
     f"WITH d AS (UPDATE databases SET {{}} WHERE uuid = $1 AND status = 'provisioning' RETURNING *) "  # noqa: S608
     f"{_SELECT} d {_JOINS}"
@@ -246,8 +250,8 @@ async def names_of(databases: list[UUID]) -> dict[UUID, tuple[str, str | None]]:
 
 # A page is read off one index, team by team. By -position, which only that index sorts by: by position, a plan that
 # serves all teams alike may walk all of an index on it, for a team with a few old databases.
-PAGE = """
-SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca
+PAGE = f"""
+SELECT {COLUMNS}, {_OF_OTHERS}
 FROM unnest($1::bigint[]) AS mine (team_id)
 CROSS JOIN LATERAL (
     SELECT * FROM databases
@@ -259,11 +263,11 @@ CROSS JOIN LATERAL (
 ) d
 JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 ORDER BY d.position DESC LIMIT $3
-"""
+"""  # noqa: S608 - our own words
 
 # The tiers limit how many there are. A cancelled create has nothing to come back to.
 _PAGE_OF_SOME = f"""
-SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca
+SELECT {COLUMNS}, {_OF_OTHERS}
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.uuid = any($1::uuid[]) AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'
   AND ($3::uuid IS NULL OR d.position < (SELECT position FROM databases WHERE uuid = $3 AND team_id = any($2)))
@@ -271,7 +275,7 @@ WHERE d.uuid = any($1::uuid[]) AND d.team_id = any($2::bigint[]) AND d.status <>
 ORDER BY d.position DESC LIMIT $4
 """  # noqa: S608 - our own words
 _DELETED_PAGE = f"""
-SELECT d.*, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca
+SELECT {COLUMNS}, {_OF_OTHERS}
 FROM databases d JOIN teams t ON t.id = d.team_id JOIN engine_hosts h ON h.id = d.host_id
 WHERE d.team_id = any($1::bigint[]) AND d.status = 'deleted' AND d.destroyed_at IS NULL AND d.destroy_at > now()
   AND d.cancelled_provision_jobs = 0

@@ -14,7 +14,7 @@ import msgspec
 
 from app.core.errors import SearchTooWide
 from app.databases.filters import DatabaseFilters, conditions
-from app.databases.records import DatabaseRecord
+from app.databases.records import COLUMNS, DatabaseRecord
 from app.store.planning import planned_once
 from app.store.session import fetch_all, fetch_value
 
@@ -190,7 +190,7 @@ FROM (
     UNION ALL {_OF_NAMES} UNION ALL {_BEYOND}
 ) {_ROWS_OF_NAMES}
 """  # noqa: S608
-_SHOWN = "SELECT d.*, d.place > {step} AS beyond, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca"
+_SHOWN = f"SELECT {COLUMNS}, d.place > {{step}} AS beyond, t.name AS team_name, h.host, h.port, h.tls, h.tls_ca"
 _LISTS = f"""
 FROM {_TEAMS} CROSS JOIN unnest($3::text[]) AS wanted (value)
 CROSS JOIN LATERAL (

@@ -16,7 +16,9 @@ from app.engines.base import AdminAddress, EngineError, HostFacts
 from app.engines.registry import open_adapter
 from app.engines.tls import PLAIN, TlsMode, TlsPolicy
 from app.hosts.adapters import admin_place
+from app.store.columns import columns_of
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
+from app.store.tables.hosts import EngineHost
 
 DEFAULT_CAPACITY = 1000
 """Databases on one host, unless the operator says otherwise."""
@@ -238,15 +240,16 @@ async def list_hosts() -> list[HostSummary]:
     """Every registered host with what it carries."""
     return await fetch_all(
         HostSummary,
-        """
-        SELECT h.*, h.connection_capacity::bigint * h.connection_overcommit AS connection_room,
+        f"""
+        SELECT {columns_of(EngineHost, "h")},
+               h.connection_capacity::bigint * h.connection_overcommit AS connection_room,
                coalesce(w.open, 0) AS open_connections, w.short_since IS NOT NULL AS connections_short,
                h.tls_ca IS NOT NULL AS ca, count(d.id) AS databases,
                coalesce(sum(d.connections) FILTER (WHERE d.status <> 'deleted'), 0)::bigint AS connections
         FROM engine_hosts h LEFT JOIN databases d ON d.host_id = h.id AND d.destroyed_at IS NULL
         LEFT JOIN host_connections w ON w.host_id = h.id
         WHERE h.removed_at IS NULL GROUP BY h.id, w.id ORDER BY h.id
-        """,
+        """,  # noqa: S608 - our own words
     )
 
 

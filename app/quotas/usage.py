@@ -9,7 +9,9 @@ import msgspec
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.quotas.decision import GIB, QuotaActions, QuotaState
 from app.quotas.plans import Plans, Quotas, limits_in_force
+from app.store.columns import columns_of
 from app.store.session import execute, fetch_all, fetch_value
+from app.store.tables.usage import DatabaseUsage
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,12 +178,13 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     growing: int
 
 
-_STANDINGS = """
-SELECT u.*, d.plan, d.status, d.paused_reason, d.frozen_at, d.access_revision, d.access_applied, d.access_changed_at,
+_STANDINGS = f"""
+SELECT {columns_of(DatabaseUsage, "u")},
+       d.plan, d.status, d.paused_reason, d.frozen_at, d.access_revision, d.access_applied, d.access_changed_at,
        d.storage_hard_limit_gb, d.connection_hard_limit, d.warning_threshold_pct
 FROM database_usage u JOIN databases d ON d.id = u.database_id
 WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused')
-"""
+"""  # noqa: S608 - our own words
 
 
 async def standings(plans: Plans, database_ids: Sequence[int], *, lock: bool = False) -> dict[int, QuotaState]:

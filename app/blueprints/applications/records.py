@@ -11,8 +11,10 @@ from app.blueprints.records import decoded
 from app.contracts.applications import ApplicationStatus
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.secrets import SecretLocation
+from app.store.columns import columns_of
 from app.store.sealed import SealedColumn
 from app.store.session import fetch_all, fetch_one, fetch_value, fetch_values
+from app.store.tables.blueprints import BlueprintApplication, BlueprintStatement
 
 
 class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +68,9 @@ class _EntryRow(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None
 
 
-_SELECT = """
-SELECT a.*, a.definitions::text AS definitions_json, a.shown_values::text AS shown_json, b.uuid AS blueprint_uuid,
+_SELECT = f"""
+SELECT {columns_of(BlueprintApplication, "a")},
+       a.definitions::text AS definitions_json, a.shown_values::text AS shown_json, b.uuid AS blueprint_uuid,
        d.uuid AS database, d.name AS database_name, d.status AS database_status, d.engine, d.region, d.team_id, s.*
 FROM blueprint_applications a
 JOIN blueprints b ON b.id = a.blueprint_id
@@ -77,7 +80,8 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE status = 'failed') AS statements_failed
     FROM blueprint_statements WHERE application_id = a.id
 ) s
-"""
+"""  # noqa: S608 - our own words
+_STATEMENTS = f"SELECT {columns_of(BlueprintStatement, 's')} FROM blueprint_statements s"  # noqa: S608 - our own words
 
 
 async def find(application: int) -> ApplicationRecord | None:
@@ -148,9 +152,7 @@ async def find_next(database_id: int) -> ApplicationRecord | None:
 
 async def log_of(application: int) -> list[LogEntry]:
     """Every statement, in order; none before the application was started."""
-    rows = await fetch_all(
-        _EntryRow, "SELECT * FROM blueprint_statements WHERE application_id = $1 ORDER BY index", application
-    )
+    rows = await fetch_all(_EntryRow, f"{_STATEMENTS} WHERE application_id = $1 ORDER BY index", application)
     return [_entry(row) for row in rows]
 
 

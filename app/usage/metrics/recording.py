@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from app.engines.base import Counters
+from app.store.columns import columns_of
 from app.store.session import execute, fetch_all, transaction
+from app.store.tables.metrics import MetricReading
 from app.usage.metrics import rollups
 from app.usage.metrics.differences import COUNTS, NOTHING_KNOWN, Counts, Look, add, between
 
@@ -68,7 +70,10 @@ class _Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # In one order, so that two that record the same databases wait for each other and never both.
-_BEFORE = "SELECT * FROM metric_readings WHERE database_id = any($1::bigint[]) ORDER BY database_id FOR UPDATE"
+_BEFORE = f"""
+SELECT {columns_of(MetricReading, "r")} FROM metric_readings r
+WHERE database_id = any($1::bigint[]) ORDER BY database_id FOR UPDATE
+"""  # noqa: S608 - our own words
 
 
 async def record(taken: Sequence[Taken], at: datetime, *, longest: timedelta, stopped: Sequence[int] = ()) -> int:
