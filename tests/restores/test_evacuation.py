@@ -8,10 +8,13 @@ from uuid import UUID
 
 import pytest
 import pytest_asyncio
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from app.backups.restores import records
 from app.backups.restores.evacuation import EvacuationStatus, evacuate
 from app.contracts.base import Engine
+from app.contracts.upkeep import ScheduleId
 from app.engines.base import FoundTenant
 from app.hosts.adapters import Adapters
 from app.hosts.service import NewHost, add_host
@@ -43,7 +46,18 @@ async def service(
         # time: of an hour, that may be now.
         QUOTA_INTERVAL_SECONDS="1000000",
     ) as running:
+        await until(lambda: _has_measured_once(running))
         yield running
+
+
+async def _has_measured_once(service: RunningService) -> bool:
+    """A Schedule has its first run when it is made."""
+    client = await Client.connect(service.temporal.address, namespace=service.namespace)
+    try:
+        measuring = (await client.get_schedule_handle(ScheduleId.ENFORCE_QUOTAS.value).describe()).info
+    except RPCError:
+        return False
+    return bool(measuring.recent_actions) and not measuring.running_actions
 
 
 @pytest_asyncio.fixture
@@ -55,9 +69,16 @@ async def pair(
         yield service, other
 
 
+@pytest_asyncio.fixture
+async def adapters(service: RunningService) -> AsyncIterator[Adapters]:
+    opened = Adapters(service.box)
+    yield opened
+    await opened.close()
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_with_name_users_and_passwords_from_the_newest_backup(
-    pair: tuple[RunningService, RunningServer], engine: Engine
+    pair: tuple[RunningService, RunningServer], engine: Engine, adapters: Adapters
 ) -> None:
     service, other = pair
     caller = await service.caller()
@@ -81,7 +102,6 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
         EvacuationStatus.NO_BACKUP,
     }, "there is no other host yet"
     await _add(service, engine, other)
-    adapters = Adapters(service.box)
     sampled = SampledDatabase(caller, made["uuid"], REGION, adapters)
     await sampled.forget()
     for minute in (0, 1):
@@ -111,10 +131,7 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
     await _has_gaps_where_it_was_moved_and_restored(sampled)
     async with session(after) as tenant:
         await tenant.execute("CREATE TABLE later (id integer)")
-    try:
-        await _stays_closed_until_given_up(adapters, host["id"], after)
-    finally:
-        await adapters.close()
+    await _stays_closed_until_given_up(adapters, host["id"], after)
     async with session(after) as tenant:
         await tenant.execute("DROP TABLE later")
     assert await visits(without) == 3
