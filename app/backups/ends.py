@@ -49,9 +49,10 @@ async def lock(backup: UUID) -> LockedBackup:
     return LockedBackup(record=record, database=database, operation=operation)
 
 
-async def begin_attempt(backup: UUID) -> LockedBackup:
-    """The backup with one more attempt; or as it is, when it is completed. Raises `NotWanted` when it has ended
-    otherwise, or ends now because nothing is left of its database, or soon won't be."""
+async def begin_attempt(backup: UUID, sealed: bytes) -> LockedBackup:
+    """The backup with one more attempt; or as it is, when it is completed. `sealed` is its key, unless an earlier
+    attempt has given it one: its row keeps the key before anything is written with it. Raises `NotWanted` when it has
+    ended otherwise, or ends now because nothing is left of its database, or soon won't be."""
     async with transaction():
         locked = await lock(backup)
         if locked.record.status is BackupStatus.COMPLETED:
@@ -63,8 +64,9 @@ async def begin_attempt(backup: UUID) -> LockedBackup:
         else:
             await execute(
                 "UPDATE backups SET status = 'running', attempts = attempts + 1, beat_at = now(), changed_at = now(),"
-                " started_at = coalesce(started_at, now()) WHERE uuid = $1",
+                " started_at = coalesce(started_at, now()), wrapped_key = coalesce(wrapped_key, $2) WHERE uuid = $1",
                 backup,
+                sealed,
             )
             return msgspec.structs.replace(locked, record=await _again(backup))
     raise NotWanted("the backup's database was deleted")
@@ -89,11 +91,6 @@ def is_wanted(record: BackupRecord, database: DatabaseRecord | None) -> bool:
     if database is None or database.destruction_began_at is not None or database.destroyed_at is not None:
         return False
     return database.status is not DatabaseStatus.DELETED or record.kind is BackupKind.FINAL
-
-
-async def keep_key(backup: UUID, sealed: bytes) -> None:
-    """Before anything is written with it."""
-    await execute("UPDATE backups SET wrapped_key = $2 WHERE uuid = $1 AND wrapped_key IS NULL", backup, sealed)
 
 
 async def complete(terms: BackupTerms, manifest: BackupManifest) -> None:

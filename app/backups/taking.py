@@ -69,16 +69,18 @@ class BackupTaking:
     async def take(self, backup: UUID) -> BackupStatus:
         """Until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
         `BackupStoreError` when another attempt may succeed."""
-        locked = await ends.begin_attempt(backup)
+        locked = await ends.begin_attempt(backup, self._store.new_key(backup).sealed)
         record = locked.record
         if record.status is BackupStatus.COMPLETED:
             return record.status
         assert locked.database is not None, "its database is still wanted"
+        assert record.wrapped_key is not None, "each attempt has one"
         try:
+            key = self._store.open_key(backup, record.wrapped_key)
             async with contextlib.AsyncExitStack() as held:
-                manifest = await self._find_manifest(record)
+                manifest = await self._find_manifest(record, key)
                 if manifest is None:
-                    manifest = await self._dump(record, locked.database, held)
+                    manifest = await self._dump(record, locked.database, key, held)
                 await ends.complete(self._terms, manifest)
         except DumpRefused as refusal:
             # An attempt that was thought dead and this one share the dump's account, and each ends that of the other:
@@ -103,20 +105,19 @@ class BackupTaking:
         assert ended is not None, "rows of backups are kept"
         return ended.status
 
-    async def _find_manifest(self, record: BackupRecord) -> BackupManifest | None:
+    async def _find_manifest(self, record: BackupRecord, key: BackupKey) -> BackupManifest | None:
         """That of an earlier attempt, whose answer was lost."""
-        if record.wrapped_key is None:
+        if record.attempts == 1:
             return None
         try:
-            return await self._store.get_manifest(record.uuid, self._key(record.uuid, record.wrapped_key))
+            return await self._store.get_manifest(record.uuid, key)
         except BackupMissing:
             return None
 
     async def _dump(
-        self, record: BackupRecord, database: DatabaseRecord, held: contextlib.AsyncExitStack
+        self, record: BackupRecord, database: DatabaseRecord, key: BackupKey, held: contextlib.AsyncExitStack
     ) -> BackupManifest:
         """What it has on the host is left to `held`: nobody waits for that."""
-        key = await self._new_key(record)
         adapter = await self._adapters.of_host(database.host_id)
         expected = await storage_of(database.id)
         limit = self._limit(expected)
@@ -182,17 +183,6 @@ class BackupTaking:
         finally:
             describing.cancel()
             await asyncio.gather(describing, return_exceptions=True)
-
-    async def _new_key(self, record: BackupRecord) -> BackupKey:
-        """The backup's own, which its row keeps before anything is written with it."""
-        if record.wrapped_key is None:
-            await ends.keep_key(record.uuid, self._store.new_key(record.uuid).sealed)
-            record = await records.find(record.uuid) or record
-        assert record.wrapped_key is not None, "it was written a moment ago"
-        return self._key(record.uuid, record.wrapped_key)
-
-    def _key(self, backup: UUID, sealed: bytes) -> BackupKey:
-        return self._store.open_key(backup, sealed)
 
 
 async def _beat(backup: UUID, done: int, expected: int) -> str | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -195,6 +196,41 @@ async def test_a_table_emptied_meanwhile_is_dumped_as_it_was(host: EngineHost) -
         assert tables(told) == {'"public"."pets"': 1000}
         await host.adapter.load(target, dump.format, streamed(chunks))
         assert await host.adapter.contents(target) == told
+
+
+async def test_a_table_made_between_the_locks_and_the_moment_is_dumped_too(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        await session.run("CREATE TABLE pets (n int)")
+        await session.run("BEGIN")
+        await session.run("LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+        dumping = asyncio.create_task(dumped(host, tenant))
+        await until(lambda: lock_waits(host, tenant))
+        await session.run("CREATE TABLE toys AS SELECT 1 AS n")
+        await session.run("COMMIT")
+        _, _, told = await dumping
+        assert tables(told) == {'"public"."pets"': 0, '"public"."toys"': 1}
+
+
+async def test_tables_made_all_the_time_are_said(host: EngineHost) -> None:
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        await session.run("CREATE TABLE pets (n int)")
+        await session.run("BEGIN")
+        await session.run("LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+        dumping, made = asyncio.create_task(dumped(host, tenant)), 0
+        while not dumping.done():
+            await until(lambda: over_or_waiting(dumping, host, tenant))
+            made += 1
+            await session.run(f"CREATE TABLE toys{made} (n int)")
+            await session.run("COMMIT")
+            await session.run("BEGIN")
+            await session.run("LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(DumpRefused, match="all the time"):
+            await dumping
+        await session.run("ROLLBACK")
+
+
+async def over_or_waiting(dumping: asyncio.Task[Any], host: EngineHost, tenant: Tenant) -> bool:
+    return dumping.done() or await lock_waits(host, tenant)
 
 
 async def lock_waits(host: EngineHost, tenant: Tenant) -> bool:

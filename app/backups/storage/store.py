@@ -149,8 +149,10 @@ class BackupStore:
         """Makes a backup of what has been written, and returns the manifest that counts: this one, or one that was
         there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read."""
         # The key in our row may have been sealed anew since this one was read.
-        await self._objects.put(_key_name(manifest.backup), keys.resealed(self._box, key.backup, key.sealed))
-        sealed = await asyncio.to_thread(encode, manifest, key)
+        fresh = keys.resealed(self._box, key.backup, key.sealed)
+        _, sealed = await asyncio.gather(
+            self._objects.put(_key_name(manifest.backup), fresh), asyncio.to_thread(encode, manifest, key)
+        )
         try:
             await self._objects.create(_manifest_name(manifest.backup), sealed)
         except ObjectExists:

@@ -139,13 +139,16 @@ async def dumping(
                     settings=_SESSION,
                 ) as environ,
                 RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
-                _fingerprinting(held, pace) as fingerprinting,
             ):
-                # It writes when it has its locks.
-                first = await _read(running, pace)
-                if first or not left or not await _was_locked_out(running):
-                    yield PostgresDump(connections, form, held, running, first, fingerprinting, pace)
-                    return
+                # Asked while the tool begins.
+                if not await held.is_whole(helper, last=not left):
+                    continue
+                async with _fingerprinting(held, pace) as fingerprinting:
+                    # It writes when it has its locks.
+                    first = await _read(running, pace)
+                    if first or not left or not await _was_locked_out(running):
+                        yield PostgresDump(connections, form, held, running, first, fingerprinting, pace)
+                        return
 
 
 async def _read(tool: ToolProcess, pace: Pace) -> bytes:
@@ -174,11 +177,12 @@ async def _was_locked_out(running: ToolProcess) -> bool:
 
 
 async def contents(connections: PostgresConnections, tenant: Tenant) -> list[Content]:
-    async with (
-        helpers.helping(connections, tenant, helpers.DUMP) as helper,
-        snapshot(connections, tenant, helper, alone=True) as held,
-    ):
-        return await held.contents()
+    async with helpers.helping(connections, tenant, helpers.DUMP) as helper:
+        for left in reversed(range(_ATTEMPTS)):
+            async with snapshot(connections, tenant, helper, alone=True) as held:
+                if await held.is_whole(helper, last=not left):
+                    return await held.contents()
+    raise AssertionError("the last is whole, or raises")
 
 
 def _arguments(held: Snapshot) -> list[str]:

@@ -50,7 +50,7 @@ class OutputPipe:
             await self._readable()
             held = array.array("i", [0])
             fcntl.ioctl(self._fd, termios.FIONREAD, held)
-            if held[0] < self._capacity // 2:
+            if 0 < held[0] < self._capacity // 2:  # nothing is held at the end
                 await asyncio.sleep(self._capacity / _BYTES_A_SECOND)
             with contextlib.suppress(BlockingIOError):
                 return os.read(self._fd, CHUNK_BYTES)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -35,7 +35,6 @@ _STATEMENT_SECONDS = 6 * 3600
 _SIGN_OF_LIFE_SECONDS = 60
 _LOCKED_PERCENT = 40
 """Of the server's lock table, which all tenants share, that is taken for a dump at most, beside what is in use."""
-_ATTEMPTS = 3
 _ROOM = """
 SELECT current_setting('max_locks_per_transaction')::bigint * (
            current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint
@@ -64,26 +63,28 @@ class Snapshot:
         """The name of our own schema in the database, which no dump holds; empty if there is none."""
         self.tables: list[Table] = []
         self.moment: Moment
+        self._most = 0
 
     async def begin(self, helper: Helper) -> None:
         """Locks all tables, and then takes the snapshot: one taken first would find a table empty that was emptied or
         rewritten in between. Raises `DumpRefused`."""
-        for _ in range(_ATTEMPTS):
-            most = await self._room()
-            locked = await self._list(most)
-            self._check(locked, helper)
-            await self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            await self._lock(locked)
-            row = await self._session.fetchrow(_MOMENT)
-            self.moment = Moment(row["snapshot"], row["at"], row["position"])
-            self.tables = await self._list(most)
-            if {(table.oid, table.qualified) for table in self.tables} == {
-                (table.oid, table.qualified) for table in locked
-            }:
-                self._check(self.tables, helper)
-                return
-            await self._session.execute("ROLLBACK")
-        raise DumpRefused("tables are made and dropped all the time: there was no moment at which to hold them all")
+        self._most = await self._room()
+        await self._list(helper)
+        await self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        await self._lock(self.tables)
+        row = await self._session.fetchrow(_MOMENT)
+        self.moment = Moment(row["snapshot"], row["at"], row["position"])
+
+    async def is_whole(self, helper: Helper, *, last: bool) -> bool:
+        """Whether it holds all tables of its moment: some may have been made or dropped before. Asked before its
+        contents. Raises `DumpRefused`, also where it doesn't and is the last that is tried."""
+        locked = _named(self.tables)
+        with refused(self._host):
+            await self._list(helper)
+        whole = _named(self.tables) == locked
+        if last and not whole:
+            raise DumpRefused("tables are made and dropped all the time: there was no moment at which to hold them all")
+        return whole
 
     async def contents(self, sequences: Sequence[Content] | None = None, pace: Pace | None = None) -> list[Content]:
         """All of it. `sequences` are known if the dump has described them: their values belong to no moment. With a
@@ -115,18 +116,16 @@ class Snapshot:
         free: int = room["capacity"] * _LOCKED_PERCENT // 100 - room["used"]
         return max(0, min(MOST_OBJECTS, free))
 
-    async def _list(self, most: int) -> list[Table]:
-        """Raises `DumpRefused` if there are more: they aren't even read then."""
-        rows = await self._session.fetch(fingerprints.TABLES, self.own_schema, most + 1)
-        if len(rows) > most:
+    async def _list(self, helper: Helper) -> None:
+        """Raises `DumpRefused`, also if there are more than may be locked: they aren't even read then."""
+        rows = await self._session.fetch(fingerprints.TABLES, self.own_schema, self._most + 1)
+        if len(rows) > self._most:
             raise DumpRefused(
-                f"it has more than {most} tables, which is more than the host has room for in its lock table "
+                f"it has more than {self._most} tables, which is more than the host has room for in its lock table "
                 "(max_locks_per_transaction), or than a dump may have"
             )
-        return [msgspec.convert(dict(row), Table) for row in rows]
-
-    def _check(self, tables: Sequence[Table], helper: Helper) -> None:
-        secured = [table.qualified for table in tables if table.secured]
+        self.tables = [msgspec.convert(dict(row), Table) for row in rows]
+        secured = [table.qualified for table in self.tables if table.secured]
         if secured and not helper.reads_everything:
             raise DumpRefused(
                 f"{secured[0]} has row level security that holds for its owner too (FORCE), and this host's "
@@ -237,6 +236,10 @@ async def snapshot(
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
         session.terminate()
+
+
+def _named(tables: Iterable[Table]) -> set[tuple[int, str]]:
+    return {(table.oid, table.qualified) for table in tables}
 
 
 def _batches(tables: Sequence[Table], size: int = _BATCH) -> Iterator[Sequence[Table]]:
