@@ -16,6 +16,8 @@ from app.local.stack_file import StackFile
 _START_SECONDS = 120
 _STOP_SECONDS = 120
 """A server with hundreds of new databases has to sync all their files."""
+_ROOM = 10_000
+"""Databases on each host: none is full before the measurement has ended."""
 _ROOT = Path(__file__).parents[1]
 
 
@@ -28,6 +30,7 @@ def running_stack(pool_size: int = 0, home: Path | None = None) -> Iterator[Stac
         # Of its own, or another stack that starts at the same time could have the usual one.
         port = str(free_port())
         settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": str(pool_size), "HEADWATER_API_PORT": port}
+        settings["HEADWATER_HOST_CAPACITY"] = str(_ROOM)
         with output.open("wb") as said:
             stack = subprocess.Popen(
                 [sys.executable, "-m", "app.local"], cwd=_ROOT, env=os.environ | settings, stdout=said, stderr=said

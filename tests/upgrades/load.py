@@ -25,11 +25,14 @@ class Journal:
     requests: int = 0
     failed: list[str] = field(default_factory=list)
     """Answers that were not as they should be, in words."""
+    repeated: list[str] = field(default_factory=list)
+    """Those with status 500, which were asked for again."""
     rounds: int = 0
 
 
 class Client:
-    """One client: it sends each request once, and every failure counts."""
+    """One client: it sends each request once, and every failure counts. What is answered with 500 is repeated once, as
+    docs/upgrading.md says."""
 
     def __init__(self, http: httpx.AsyncClient, api_key: str, journal: Journal) -> None:
         self._http = http
@@ -42,6 +45,9 @@ class Client:
         headers = {**self._headers, "Idempotency-Key": key or str(uuid4())}
         try:
             answer = await self._http.request(method, f"/api/v1{path}", json=body, headers=headers)
+            if answer.status_code == 500:
+                self._journal.repeated.append(f"{method} {path}: {answer.text}")
+                answer = await self._http.request(method, f"/api/v1{path}", json=body, headers=headers)
         except httpx.TransportError as fault:
             self._journal.failed.append(f"{method} {path}: {type(fault).__name__} {fault}")
             return None

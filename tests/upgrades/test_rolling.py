@@ -139,6 +139,7 @@ async def _rounds(journal: Journal, number: int) -> None:
 async def _check(scene: Scene, journal: Journal) -> None:
     """All is as the clients were told, nothing is left to do, and each event has arrived."""
     assert journal.failed == []
+    assert len(journal.repeated) <= _planned_before(scene), journal.repeated
     await until(lambda: _none(scene, _UNFINISHED), timeout=120)
     states = {row["uuid"]: row["status"] for row in await _rows(scene, _STATES)}
     wanted = dict.fromkeys(journal.kept, "active") | dict.fromkeys(journal.deleted, "deleted")
@@ -152,6 +153,13 @@ async def _check(scene: Scene, journal: Journal) -> None:
     assert Counter(told.values()) == Counter(wanted_events)
     report = await scene.made.command().json("check")
     assert report["violations"] == []
+
+
+def _planned_before(scene: Scene) -> int:
+    """The statements that a process of the release had planned for a table, and used first in a transaction after the
+    table had changed: docs/upgrading.md says that it fails. `test_added_columns` holds this version to better."""
+    logs = [scene.made.folder / f"{name}.log" for name in scene.made.apis]
+    return sum(log.read_text().count("cached statement plan is invalid") for log in logs)
 
 
 async def _none(scene: Scene, sql: str) -> bool:
