@@ -18,7 +18,7 @@ from tests.support.object_stores import MotoService, s3_server
 from tests.support.stack import LiveStack, live_stack
 from tests.support.store_faults import Fault, store_faults
 
-_FEW = 10
+_FEW = 20
 _CLIENTS = 3
 _CALM_SECONDS = 240
 _PATIENCE = 900

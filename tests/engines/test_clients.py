@@ -7,7 +7,7 @@ from typing import Any
 
 from app.engines.base import Tenant
 from app.engines.pacing import DumpStep, Pace
-from tests.engines.harness import EngineHost, kind_of, session_of, tenants
+from tests.engines.harness import EngineHost, as_root, kind_of, session_of, tenants
 from tests.engines.mysql_dumping import skip_without_tool
 from tests.support.waiting import until
 
@@ -15,6 +15,12 @@ _ROWS = {
     "postgres": "INSERT INTO rows_{n} SELECT i, repeat(md5(i::text), 25) FROM generate_series(1, 3000) i",
     "mysql": "INSERT INTO rows_{n} WITH RECURSIVE c AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM c WHERE i < 900) "
     "SELECT i, REPEAT(SHA2(i, 256), 12) FROM c",
+}
+
+
+_SESSIONS = {
+    "postgres": "SELECT usename, datname, state, wait_event_type, state_change, now(), query FROM pg_stat_activity",
+    "mysql": "SHOW FULL PROCESSLIST",
 }
 
 
@@ -70,7 +76,7 @@ async def test_a_dump_and_the_service_are_no_clients(host: EngineHost) -> None:
         await until(lambda: at_rest(host, tenant))
         async with host.adapter.dumping(tenant) as dump:
             async for _ in dump.chunks():
-                assert await at_rest(host, tenant)
+                assert await at_rest(host, tenant), await as_root(host, _SESSIONS[kind_of(host)])
             assert await dump.contents()
 
 

@@ -43,7 +43,8 @@ class StackProcess:
         self._folder = folder
         # Its own, where several run on the same home.
         self._output = home.parent / f"{home.name}-{uuid4()}.output"
-        ports = {name: str(free_port()) for name in ("API_PORT", "TEMPORAL_PORT", "TEMPORAL_UI_PORT")}
+        named = ("API_PORT", "METRICS_PORT", "TEMPORAL_PORT", "TEMPORAL_UI_PORT")
+        ports = {name: str(free_port()) for name in named}
         ours = {"HOME": str(home), "POOL_SIZE": "0", "FINAL_BACKUPS": "false"} | ports | settings
         environ = {name: value for name, value in os.environ.items() if not name.startswith("HEADWATER_")}
         self._environ = environ | {f"HEADWATER_{name}": value for name, value in ours.items()}

@@ -13,7 +13,7 @@ SELECT COALESCE(MAX(p.time < 1 OR p.command <> 'Sleep' AND p.state NOT LIKE 'Wai
 FROM information_schema.processlist p
 WHERE p.user NOT IN (SUBSTRING_INDEX(USER(), '@', 1), 'system user', 'event_scheduler', 'unauthenticated user')
   AND SUBSTRING_INDEX(p.user, %s, -1) NOT IN (%s, %s)
-  AND p.command NOT IN ('Daemon', 'Connect', 'Binlog Dump', 'Binlog Dump GTID')
+  AND p.command NOT IN ('Daemon', 'Connect', 'Quit', 'Binlog Dump', 'Binlog Dump GTID')
 """
 
 
