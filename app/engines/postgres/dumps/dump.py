@@ -15,7 +15,7 @@ from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, refused, said
 from app.engines.postgres.dumps.roles import without
-from app.engines.postgres.dumps.snapshot import Snapshot, snapshot
+from app.engines.postgres.dumps.snapshot import NEVER_WHOLE, Snapshot, snapshot
 from app.engines.postgres.dumps.tools import DumpTools
 
 LAYOUT = "pg_custom"
@@ -141,7 +141,7 @@ async def dumping(
                 RunningTool(folder / "pg_dump", _arguments(held), environ, reads=False) as running,
             ):
                 # Asked while the tool begins.
-                if not await held.is_whole(helper, last=not left):
+                if not await held.is_whole(helper):
                     continue
                 async with _fingerprinting(held, pace) as fingerprinting:
                     # It writes when it has its locks.
@@ -149,6 +149,7 @@ async def dumping(
                     if first or not left or not await _was_locked_out(running):
                         yield PostgresDump(connections, form, held, running, first, fingerprinting, pace)
                         return
+        raise DumpRefused(NEVER_WHOLE)
 
 
 async def _read(tool: ToolProcess, pace: Pace) -> bytes:
@@ -178,11 +179,11 @@ async def _was_locked_out(running: ToolProcess) -> bool:
 
 async def contents(connections: PostgresConnections, tenant: Tenant) -> list[Content]:
     async with helpers.helping(connections, tenant, helpers.DUMP) as helper:
-        for left in reversed(range(_ATTEMPTS)):
+        for _ in range(_ATTEMPTS):
             async with snapshot(connections, tenant, helper, alone=True) as held:
-                if await held.is_whole(helper, last=not left):
+                if await held.is_whole(helper):
                     return await held.contents()
-    raise AssertionError("the last is whole, or raises")
+    raise DumpRefused(NEVER_WHOLE)
 
 
 def _arguments(held: Snapshot) -> list[str]:

@@ -22,6 +22,8 @@ from app.engines.postgres.dumps.processes import READING
 from app.engines.postgres.dumps.refusals import refused
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
 
+NEVER_WHOLE = "tables are made and dropped all the time: there was no moment at which to hold them all"
+"""Why there is no dump, when none of several snapshots was whole."""
 _BATCH = 50
 """Of the tables that one statement reads."""
 _BLOCKS = 8192
@@ -75,16 +77,13 @@ class Snapshot:
         row = await self._session.fetchrow(_MOMENT)
         self.moment = Moment(row["snapshot"], row["at"], row["position"])
 
-    async def is_whole(self, helper: Helper, *, last: bool) -> bool:
-        """Whether it holds all tables of its moment: some may have been made or dropped before. Asked before its
-        contents. Raises `DumpRefused`, also where it doesn't and is the last that is tried."""
+    async def is_whole(self, helper: Helper) -> bool:
+        """Whether it holds all tables of its moment: some may have been made or dropped between the locks and it. Asked
+        before its contents. Raises `DumpRefused`."""
         locked = _named(self.tables)
         with refused(self._host):
             await self._list(helper)
-        whole = _named(self.tables) == locked
-        if last and not whole:
-            raise DumpRefused("tables are made and dropped all the time: there was no moment at which to hold them all")
-        return whole
+        return _named(self.tables) == locked
 
     async def contents(self, sequences: Sequence[Content] | None = None, pace: Pace | None = None) -> list[Content]:
         """All of it. `sequences` are known if the dump has described them: their values belong to no moment. With a
