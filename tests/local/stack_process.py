@@ -85,9 +85,7 @@ class StackProcess:
         """What still runs of the stack, by any sign."""
         listed = stack_file.read_last(self.home)
         pids = {pid for pids in listed.processes.values() for pid in pids} if listed else set()
-        return [
-            " ".join(process.cmdline()) for process in map(_process, {*pids, *leftovers.find(self.home)}) if process
-        ]
+        return [command for command in map(_command, {*pids, *leftovers.find(self.home)}) if command is not None]
 
     async def health(self) -> int:
         """The status that the API answers its readiness check with."""
@@ -114,9 +112,10 @@ class StackProcess:
             )
 
 
-def _process(pid: int) -> psutil.Process | None:
+def _command(pid: int) -> str | None:
+    """None for one that has ended, or ends while it is looked at."""
     try:
         process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process
+        return None if process.status() == psutil.STATUS_ZOMBIE else " ".join(process.cmdline())
     except psutil.NoSuchProcess:
         return None
