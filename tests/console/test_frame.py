@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Page, Request, Route, expect
 
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
@@ -37,15 +38,17 @@ MANY = 250
 async def rows_of(
     service: RunningService, team_id: int, count: int, labels: tuple[str, ...] = ()
 ) -> AsyncIterator[None]:
-    """Databases that are rows alone, `db-0001` and so on; gone afterwards, for the service would look for them."""
+    """Databases that are rows alone, `db-0001` and so on; gone afterwards, for the service would look for them. They
+    have what their plan gives, or the service would begin to change it."""
+    connections = DEFAULT_PLANS.by_name["free"].limits.connection_hard_limit
     async with store(service.control_dsn):
         await fetch(
             "INSERT INTO databases (uuid, team_id, name, engine, region, plan, status, host_id, engine_name,"
             " connections, labels)"
             " SELECT gen_random_uuid(), $1::bigint, 'db-' || lpad(n::text, 4, '0'), 'postgres', 'us-east-1', 'free',"
-            " 'active', (SELECT min(id) FROM engine_hosts), 'x' || $1::bigint || 'n' || n, 1, $3"
+            " 'active', (SELECT min(id) FROM engine_hosts), 'x' || $1::bigint || 'n' || n, $4, $3"
             " FROM generate_series(1, $2::int) AS n",
-            *(team_id, count, list(labels)),
+            *(team_id, count, list(labels), connections),
         )
     try:
         yield
