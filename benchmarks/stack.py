@@ -29,8 +29,12 @@ def running_stack(pool_size: int = 0, home: Path | None = None) -> Iterator[Stac
         home, output = home or Path(folder) / "home", Path(folder) / "output"
         # Of its own, or another stack that starts at the same time could have the usual one.
         port = str(free_port())
-        settings = {"HEADWATER_HOME": str(home), "HEADWATER_POOL_SIZE": str(pool_size), "HEADWATER_API_PORT": port}
-        settings["HEADWATER_HOST_CAPACITY"] = str(_ROOM)
+        settings = {
+            "HEADWATER_HOME": str(home),
+            "HEADWATER_POOL_SIZE": str(pool_size),
+            "HEADWATER_API_PORT": port,
+            "HEADWATER_HOST_CAPACITY": str(_ROOM),
+        }
         with output.open("wb") as said:
             stack = subprocess.Popen(
                 [sys.executable, "-m", "app.local"], cwd=_ROOT, env=os.environ | settings, stdout=said, stderr=said

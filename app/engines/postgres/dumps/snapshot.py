@@ -78,8 +78,8 @@ class Snapshot:
         self.moment = Moment(row["snapshot"], row["at"], row["position"])
 
     async def is_whole(self, helper: Helper) -> bool:
-        """Whether it holds all tables of its moment: some may have been made or dropped between the locks and it. Asked
-        before its contents. Raises `DumpRefused`."""
+        """Lists the tables again: whether those that are locked are all of its moment, before which some may have been
+        made or dropped. Asked before its contents. Raises `DumpRefused`."""
         locked = _named(self.tables)
         with refused(self._host):
             await self._list(helper)
