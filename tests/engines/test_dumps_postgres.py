@@ -15,8 +15,13 @@ from app.engines.base import EngineAdapter, EngineLimits, HostFull, HostUnavaila
 from app.engines.dumping import DumpRefused, LoadRefused
 from app.engines.postgres import PostgresAdapter
 from app.engines.postgres.connections import PostgresConnections
+from app.engines.postgres.dumps import helpers
 from app.engines.postgres.dumps.archive import Archive
+from app.engines.postgres.dumps.dump import server_version
+from app.engines.postgres.dumps.processes import RunningTool, environment
 from app.engines.postgres.dumps.refusals import answering
+from app.engines.postgres.dumps.snapshot import snapshot
+from app.engines.postgres.dumps.tools import DumpTools
 from tests.engines.harness import LIMITS, EngineHost, as_root, new_tenant, session_of, tenants
 from tests.engines.test_dumps import dumped, streamed, tables
 from tests.engines.text_dumps import text_of
@@ -275,6 +280,54 @@ async def test_a_dump_whose_session_was_ended_may_succeed_the_next_time(host: En
     with pytest.raises(HostUnavailable):
         await answering(connections, errors)
     await answering(connections, errors.splitlines()[0])
+
+
+async def test_what_was_added_to_an_extension_is_never_left_out_in_silence(host: EngineHost) -> None:
+    """`pg_dump` leaves out all that belongs to an extension, and the rows of its tables."""
+    async with tenants(host, 2) as [tenant, target]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE EXTENSION citext")
+            await session.run("CREATE TABLE orders (word citext)")
+            await session.run("INSERT INTO orders VALUES ('x')")
+            await session.run("CREATE FUNCTION worth() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        for kind, name in (("TABLE", "orders"), ("FUNCTION", "worth")):
+            async with session_of(host, tenant) as session:
+                await session.run(f"ALTER EXTENSION citext ADD {kind} {name}")
+            with pytest.raises(
+                DumpRefused, match=rf"{kind.lower()} (public\.)?{name}.* was added to the extension citext"
+            ):
+                await dumped(host, tenant)
+            with pytest.raises(DumpRefused):
+                await host.adapter.contents(tenant)
+            async with session_of(host, tenant) as session:
+                await session.run(f"ALTER EXTENSION citext DROP {kind} {name}")
+        chunks, form, told = await dumped(host, tenant)
+        await host.adapter.load(target, form, streamed(chunks))
+        assert await host.adapter.contents(target) == told
+        assert tables(told) == {'"public"."orders"': 1}
+
+
+async def test_a_login_that_is_refused_for_now_fails_no_dump(host: EngineHost, tmp_path: Path) -> None:
+    """A pause takes the login of a dump's account too."""
+    connections, tools = PostgresConnections(host.administrator), DumpTools()
+    async with tenants(host) as [tenant], helpers.helping(connections, tenant, helpers.DUMP) as helper:
+        async with connections.admin() as connection:
+            await connection.execute(f'ALTER ROLE "{helper.name}" NOLOGIN')
+        with pytest.raises(HostUnavailable, match="not permitted to log in"):
+            async with snapshot(connections, tenant, helper, alone=True):
+                pass
+        _, major = await server_version(connections)
+        folder, _ = await tools.folder(major)
+        async with (
+            environment(
+                connections.address, database=tenant.name, user=helper.name, password=helper.password, settings={}
+            ) as environ,
+            RunningTool(folder / "pg_dump", ["--no-password"], environ, reads=False) as running,
+        ):
+            assert await running.end() != 0
+        with pytest.raises(HostUnavailable):
+            await answering(connections, running.errors)
+    await connections.close()
 
 
 async def test_a_frozen_tenants_dump_has_none_of_what_freezes_it(host: EngineHost) -> None:

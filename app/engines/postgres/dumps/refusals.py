@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.engines.base import EngineError, HostUnavailable
+from app.engines.base import EngineError, HostUnavailable, LoginRefused, TenantFull
 from app.engines.dumping import DumpRefused
 from app.engines.errors import shortened
 from app.engines.postgres.connections import PostgresConnections
@@ -26,7 +26,22 @@ def refused(host: str) -> Iterator[None]:
         raise DumpRefused(str(error), code=error.code) from error
 
 
+@contextmanager
+def logging_in(host: str) -> Iterator[None]:
+    """The same around a login of a dump's own account. It is refused when the tenant's access was ended meanwhile, or
+    where no connection is free, which is no fault of the database: raises `HostUnavailable` then."""
+    try:
+        yield
+    except (LoginRefused, TenantFull) as error:
+        raise HostUnavailable(str(error), code=error.code) from error
+    except HostUnavailable:
+        raise
+    except EngineError as error:
+        raise DumpRefused(str(error), code=error.code) from error
+
+
 _LOST = (
+    "connection to server at ",
     "server closed the connection unexpectedly",
     "SSL connection has been closed unexpectedly",
     "could not receive data from server",
@@ -34,13 +49,13 @@ _LOST = (
     "no connection to the server",
     "terminating connection due to administrator command",
 )
-"""What the client's library says, in the language of its own environment, of a session that was ended; and the server
-itself, where it still could."""
+"""What the client's library says, in the language of its own environment, of a session that did not begin, or was
+ended; and the server itself, where it still could."""
 
 
 async def answering(connections: PostgresConnections, errors: str) -> None:
-    """Raises `HostUnavailable` if the host doesn't answer, or has ended the tool's session: then that is why it has
-    failed, and another attempt may succeed. `errors` are the tool's messages."""
+    """Raises `HostUnavailable` if the host doesn't answer, or has refused or ended the tool's session: then that is why
+    it has failed, and another attempt may succeed. `errors` are the tool's messages."""
     async with connections.admin_alone() as connection:
         await connection.execute("SELECT 1")
     if any(sign in errors for sign in _LOST):

@@ -19,7 +19,7 @@ from app.engines.postgres.dumps import fingerprints
 from app.engines.postgres.dumps.fingerprints import BlockRange, Sums, Table
 from app.engines.postgres.dumps.helpers import Helper
 from app.engines.postgres.dumps.processes import READING
-from app.engines.postgres.dumps.refusals import refused
+from app.engines.postgres.dumps.refusals import logging_in, refused
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
 
 NEVER_WHOLE = "tables are made and dropped all the time: there was no moment at which to hold them all"
@@ -82,6 +82,7 @@ class Snapshot:
         made or dropped. Asked before its contents. Raises `DumpRefused`."""
         locked = _named(self.tables)
         with refused(self._host):
+            await self._refuse_parts_of_extensions()
             await self._list(helper)
         return _named(self.tables) == locked
 
@@ -129,6 +130,14 @@ class Snapshot:
             raise DumpRefused(
                 f"{secured[0]} has row level security that holds for its owner too (FORCE), and this host's "
                 "administrator can't make accounts that read past it: it needs BYPASSRLS"
+            )
+
+    async def _refuse_parts_of_extensions(self) -> None:
+        added = await self._session.fetchrow(fingerprints.ADDED_TO_EXTENSIONS)
+        if added is not None:
+            raise DumpRefused(
+                f"{added['part']} was added to the extension {added['extension']}, of which no dump holds the parts: "
+                f"ALTER EXTENSION {added['extension']} DROP ... makes it one of the database's own again"
             )
 
     async def _lock(self, tables: Sequence[Table]) -> None:
@@ -214,7 +223,7 @@ async def snapshot(
 ) -> AsyncIterator[Snapshot]:
     """A session of the helper, with its snapshot taken. `alone`: no tool reads beside it. Raises `DumpRefused`;
     `HostUnavailable`."""
-    with refused(connections.host):
+    with logging_in(connections.host):
         session = await connections.unprivileged(
             helper.name,
             helper.password,
