@@ -81,6 +81,9 @@ class BackupTaking:
                 manifest = await self._find_manifest(record, key)
                 if manifest is None:
                     manifest = await self._dump(record, locked.database, key, held)
+                else:
+                    # That attempt may have died before the store was told to keep it.
+                    manifest = await self._store.put_manifest(manifest, key)
                 await ends.complete(self._terms, manifest)
         except DumpRefused as refusal:
             # An attempt that was thought dead and this one share the dump's account, and each ends that of the other:
