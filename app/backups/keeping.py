@@ -52,14 +52,23 @@ async def find_expiring(most: int, *, without: list[UUID]) -> list[UUID]:
 class _Held(msgspec.Struct, frozen=True):
     id: int
     stored_bytes: int
-    newest: bool
+    place: int
+    """Among those of its database, the newest first."""
+    keep_last: int | None
+    """The database's own, where it has one."""
+    plan: str
     scheduled: bool
     held: bool
 
+    def stays(self, terms: BackupTerms) -> bool:
+        """Whether its policy keeps it, whatever its age."""
+        return self.place <= (self.keep_last or terms.plans.by_name[self.plan].backups.keep_last)
+
 
 _HELD = f"""
-SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled,
-       row_number() OVER (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) = 1 AS newest,
+SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled, plan,
+       row_number() OVER (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) AS place,
+       (SELECT p.keep_last FROM backup_policies p WHERE p.database_id = backups.database_id) AS keep_last,
        {records.HELD} AS held
 FROM backups WHERE team_id = $1 AND status = 'completed' ORDER BY consistent_at, id
 """  # noqa: S608  our own words
@@ -67,13 +76,13 @@ FROM backups WHERE team_id = $1 AND status = 'completed' ORDER BY consistent_at,
 
 async def make_room(terms: BackupTerms, team_id: int) -> bool:
     """Whether the team's backups take less than its tier has them take. Until they do, its oldest scheduled ones go
-    before their time, but never the newest of a database, or one that is being restored. In a transaction."""
+    before their time, but never those that `keep_last` promises, or one that is being restored. In a transaction."""
     team = await get_team(team_id)
     limit = terms.plans.tiers[team.tier].backup_storage_gb * 2**30
     held = await fetch_all(_Held, _HELD, team_id)
     total, early = sum(one.stored_bytes for one in held), []
     for one in held:
-        if total >= limit and one.scheduled and not one.newest and not one.held:
+        if total >= limit and one.scheduled and not one.held and not one.stays(terms):
             early.append(one.id)
             total -= one.stored_bytes
     kept = early and await _end_unneeded(early)

@@ -117,14 +117,14 @@ class BackupProving:
         except ContentsDiffer as found:
             await testing.note_mismatch(self._terms, test, found)
         except (BackupDamaged, BackupMissing, IdentityNeeded, LoadRefused) as fault:
-            await self._note_final(test, fault)
+            await self._note_final(test, scratch, fault)
         else:
             await testing.note_proven(self._terms, test, report)
 
-    async def _note_final(self, test: ProveBackupInput, fault: Exception) -> None:
+    async def _note_final(self, test: ProveBackupInput, scratch: DatabaseRecord, fault: Exception) -> None:
         """Another attempt would end the same way; unless the backup was deleted meanwhile, or the scratch was."""
-        if not await testing.note_sign_of_life(test):
-            raise NotWanted("the backup is gone, or its test has ended")
+        if (over := await _beat(test, scratch.uuid)) is not None:
+            raise NotWanted(over)
         await testing.note_failed(self._terms, test, _for_team(fault))
 
 

@@ -205,6 +205,7 @@ async def test_scheduled_ones_go_early_where_a_team_has_no_room(lone: LoneApi) -
     database = await database_row(str(uuid))
     limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
     await enrol(TERMS)
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 1}))
     await fetch("UPDATE backup_policies SET backup_at = now()")
     old = await add_backup(database, days_ago=2, stored_bytes=limit // 2)
     new = await add_backup(database, days_ago=1, stored_bytes=limit // 2)
@@ -214,7 +215,7 @@ async def test_scheduled_ones_go_early_where_a_team_has_no_room(lone: LoneApi) -
     await fetch("UPDATE backups SET status = 'cancelled' WHERE status = 'pending'")
     await fetch("UPDATE backups SET stored_bytes = $2 WHERE uuid = $1", new, limit)
     await fetch("UPDATE backup_policies SET backup_at = now()")
-    # The newest one stays; that there is none of now is said.
+    # The one that its policy keeps stays; that there is none of now is said.
     assert await request_due(TERMS, uuid) is False
     [refused] = [
         one for one in await records.list_owned([caller.team_id], after=None, limit=9) if one.status == "failed"
@@ -222,6 +223,23 @@ async def test_scheduled_ones_go_early_where_a_team_has_no_room(lone: LoneApi) -
     assert "as its tier allows" in (refused.error or "")
     [event] = await fetch("SELECT payload ->> 'event' AS event FROM events WHERE type = 'backup.failed'")
     assert event["event"] == "backup.failed"
+
+
+async def test_what_keep_last_promises_stays_where_a_team_has_no_room(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 2}))
+    made = [await add_backup(database, days_ago=days, stored_bytes=limit) for days in (4, 3, 2, 1)]
+    async with transaction():
+        assert not await make_room(TERMS, caller.team_id)
+    assert [await status_of(one) for one in made] == ["expired", "expired", "completed", "completed"]
+    # Without a rule of its own that of its plan holds.
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": None}))
+    async with transaction():
+        assert not await make_room(TERMS, caller.team_id)
+    kept = DEFAULT_PLANS.by_name[database.plan].backups.keep_last
+    assert [await status_of(one) for one in made[2:]] == ["completed"] * 2 if kept > 1 else ["expired", "completed"]
 
 
 _DUMPED: dict[str, Any] = {
