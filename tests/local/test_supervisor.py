@@ -16,7 +16,7 @@ from rich.console import Console
 
 from app.local.errors import StackError
 from app.local.ports import LOOPBACK, PortAllocator, free_port
-from app.local.processes import Command
+from app.local.processes import ChildProcess, Command
 from app.local.screen import Screen
 from app.local.services import Service, start
 from app.local.supervisor import Supervisor, all_of
@@ -44,6 +44,16 @@ class Part(Service):
 SERVE = "echo serving; sleep 300"
 
 
+class SilentPart(Part):
+    """Runs, and never says that it serves."""
+
+    child: ChildProcess
+
+    async def launch(self, command: Command) -> ChildProcess:
+        self.child = await super().launch(command)
+        return self.child
+
+
 @pytest.fixture
 def output() -> StringIO:
     return StringIO()
@@ -63,10 +73,10 @@ async def test_a_part_that_ends_early_is_shown_with_its_log(tmp_path: Path) -> N
 
 
 async def test_a_part_that_never_serves_is_given_up_and_ended(tmp_path: Path) -> None:
-    log = tmp_path / "log"
+    part = SilentPart(tmp_path / "log", "sleep 300")
     with pytest.raises(StackError, match="part was not ready within"):
-        await start(Part(log, "echo $$; sleep 300"), timeout=0.3)
-    assert not is_running(int(log.read_text()))
+        await start(part, timeout=0.3)
+    assert not is_running(part.child.pid)
 
 
 async def test_parts_are_marked_as_the_stacks(tmp_path: Path, supervisor: Supervisor) -> None:
