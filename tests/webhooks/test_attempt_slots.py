@@ -7,6 +7,7 @@ import pytest
 
 from app.core.limiter import LimitReached
 from app.webhooks.attempt_slots import AttemptSlots
+from tests.support.waiting import LIMIT_SECONDS
 
 
 async def test_an_endpoint_has_its_share() -> None:
@@ -41,7 +42,7 @@ async def test_who_has_patience_gets_in() -> None:
 
     async def patient() -> None:
         there.set()
-        async with slots.slot(1, 1, patience=20):
+        async with slots.slot(1, 1, patience=LIMIT_SECONDS):
             pass
 
     async with slots.slot(1, 1, patience=0.25):
@@ -57,10 +58,10 @@ async def test_who_waits_keeps_the_bound() -> None:
 
     async def attempt() -> None:
         nonlocal most, under_way
-        async with slots.slot(1, 1, patience=0.25):
+        async with slots.slot(1, 1, patience=LIMIT_SECONDS):
             under_way += 1
             most = max(most, under_way)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
             under_way -= 1
 
     await asyncio.gather(*(attempt() for _ in range(8)))
