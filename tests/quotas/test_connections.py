@@ -12,6 +12,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from app.contracts.base import PauseReason
+from app.core.settings import Settings
 from app.databases import access
 from app.engines.base import EngineError, HeldLimits
 from app.hosts.records import Host, registered_hosts
@@ -32,6 +33,7 @@ from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.metrics import scrape
 from tests.support.waiting import ended, until
+from workers.connections import watch_connections
 
 ADMITTED = 60
 START = datetime(2026, 11, 3, tzinfo=UTC)
@@ -69,15 +71,9 @@ async def _look(on_bench: Bench) -> bool:
 
 @asynccontextmanager
 async def _watched(on_bench: Bench) -> AsyncIterator[None]:
-    """What an engine worker does, more often."""
-
-    async def watch() -> None:
-        while True:
-            with suppress(EngineError):
-                await _look(on_bench)
-            await asyncio.sleep(0.2)
-
-    task = asyncio.create_task(watch())
+    """What an engine worker does, more often, with its own bound on each look."""
+    settings = Settings(connection_watch_seconds=0.2)
+    task = asyncio.create_task(watch_connections(on_bench.plans, on_bench.adapters, settings, REGION))
     try:
         yield
     finally:
@@ -261,10 +257,18 @@ async def test_those_that_are_being_changed_keep_nobody_held(control_dsn: str, p
         async with AsyncExitStack() as changing:
             for one in made[:3]:
                 await changing.enter_async_context(database_lock(UUID(one["uuid"])))
-            async with asyncio.timeout(18):  # less than one look may take
-                await _look(on_bench)
-        left = await fetch("SELECT d.uuid FROM connection_holds h JOIN databases d ON d.id = h.database_id")
-        assert {str(row["uuid"]) for row in left} == {one["uuid"] for one in made[:3]}
+
+            async def are_left() -> set[str]:
+                left = await fetch("SELECT d.uuid FROM connection_holds h JOIN databases d ON d.id = h.database_id")
+                return {str(row["uuid"]) for row in left}
+
+            async def is_over() -> bool:
+                return made[3]["uuid"] not in await are_left()
+
+            # Three that were waited for would take all the time that a look has, each time.
+            async with _watched(on_bench):
+                await until(is_over)
+            assert await are_left() == {one["uuid"] for one in made[:3]}
 
 
 async def test_a_team_that_locks_its_own_accounts(control_dsn: str, tmp_path: Path) -> None:
@@ -279,9 +283,12 @@ async def test_a_team_that_locks_its_own_accounts(control_dsn: str, tmp_path: Pa
             async with _grabbed(*greedy) as taken:
                 await until(lambda: len(taken) >= ADMITTED // 2)
                 before = await _ended_sessions(on_bench)
-                async with asyncio.timeout(18):  # less than one look may take
-                    assert await _look(on_bench)
-                assert await _ended_sessions(on_bench) > before
+
+                async def some_end() -> bool:
+                    return await _ended_sessions(on_bench) > before
+
+                async with _watched(on_bench):
+                    await until(some_end)
 
 
 async def _ended_sessions(on_bench: Bench) -> float:
