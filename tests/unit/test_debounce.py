@@ -24,36 +24,37 @@ class _Work:
 
 async def test_many_are_one() -> None:
     work = _Work()
-    gathered = Debouncer(3600, work, lost="lost")
+    debouncer = Debouncer(3600, work, lost="lost")
     for _ in range(100):
-        gathered.schedule()
-    await asyncio.sleep(0.01)
+        debouncer.schedule()
+    for _ in range(100):  # turns of the loop, in which whatever is due runs
+        await asyncio.sleep(0)
     assert work.runs == 0
-    await gathered.close()
+    await debouncer.close()
     assert work.runs == 1
 
 
 async def test_who_asks_while_it_is_done_is_not_forgotten() -> None:
     work = _Work()
     work.go_on.clear()
-    gathered = Debouncer(0, work, lost="lost")
-    gathered.schedule()
+    debouncer = Debouncer(0, work, lost="lost")
+    debouncer.schedule()
     await asyncio.wait_for(work.begun.wait(), 60)
-    gathered.schedule()
+    debouncer.schedule()
     work.go_on.set()
-    await gathered.close()
+    await debouncer.close()
     assert work.runs == 2
 
 
-async def test_a_failure_is_told_and_ends_nothing() -> None:
+async def test_a_failure_is_logged_and_ends_nothing() -> None:
     work = _Work(fails=1)
-    gathered = Debouncer(0, work, lost="hint_lost")
-    with logged_by(debounce) as told:
-        gathered.schedule()
+    debouncer = Debouncer(0, work, lost="hint_lost")
+    with logged_by(debounce) as lines:
+        debouncer.schedule()
         await asyncio.wait_for(work.begun.wait(), 60)
-        gathered.schedule()
-        await gathered.close()
-    assert [(line["event"], line["reason"]) for line in told] == [("hint_lost", "gone")]
+        debouncer.schedule()
+        await debouncer.close()
+    assert [(line["event"], line["reason"]) for line in lines] == [("hint_lost", "gone")]
     assert work.runs == 2
 
 
