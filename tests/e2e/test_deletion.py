@@ -17,19 +17,21 @@ from tests.e2e.patient_client import client_of
 from tests.support.stack import LiveStack
 from tests.support.waiting import until
 
-LINGER_SECONDS = 1.0
-"""How long the tenant goes on trying after the answer."""
 RECONNECTING = 3
+FAILURES = 100
+"""How often the tenant tries in vain after the answer."""
 
 
 class Tenant:
     """A tenant who won't stop: one session held open in mid-transaction, and others that come back again and
-    again. `successes` are the moments at which a statement of its was answered."""
+    again. `successes` are the moments at which it sent statements that succeeded, `failures` those at which it began to
+    connect in vain, or for a while."""
 
     def __init__(self, engine: str, address: str) -> None:
         self._engine = engine
         self._address = address
         self.successes: list[float] = []
+        self.failures: list[float] = []
         self.held_ended = False
         self._over = False
 
@@ -55,9 +57,12 @@ class Tenant:
 
     async def _come_back(self) -> None:
         while not self._over:
-            with suppress(Exception):
+            began = time.monotonic()
+            try:
                 async with self._session() as session:
                     await self._write_for_ever(session)
+            except Exception:
+                self.failures.append(began)
             await asyncio.sleep(0.005)
 
     async def _write_for_ever(self, session: Any) -> None:
@@ -66,8 +71,9 @@ class Tenant:
             await asyncio.sleep(0.005)
 
     async def _say(self, session: Any, statement: str) -> None:
+        sent = time.monotonic()
         await session.execute(statement)
-        self.successes.append(time.monotonic())
+        self.successes.append(sent)
 
     def _session(self) -> Any:
         return (postgres if self._engine == Engine.POSTGRES else mysql)(self._address)
@@ -87,7 +93,7 @@ async def test_a_deleted_database_answers_nobody_and_keeps_its_data_for_a_while(
             answer = await client.delete(made["uuid"])
             answered = time.monotonic()
             rows = await _rows(host, made["db_name"])
-            await asyncio.sleep(LINGER_SECONDS)
+            await until(lambda: sum(began > answered for began in tenant.failures) >= FAILURES)
         assert answer.status == 200
         assert answer.data["destroy_scheduled_at"] is not None
     assert tenant.held_ended
