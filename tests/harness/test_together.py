@@ -36,8 +36,9 @@ async def test_all_cases_run_and_those_that_fail_are_named(tmp_path: Path) -> No
         code, output = await run.end()
     assert code == pytest.ExitCode.TESTS_FAILED, output
     assert "2 failed, 1 passed" in output
-    assert "1 of 4 cases of test_numbers fail" in output
+    assert "2 of 4 cases of test_numbers fail" in output
     assert "case 11" in output
     assert "with {'n': 1}" in output
+    assert "skipped: not this one" in output
     assert "1 of 2 cases of test_pairs fail" in output
     assert "case 23x" in output

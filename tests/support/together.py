@@ -14,8 +14,8 @@ Test = Callable[..., Any]
 
 def together(names: str | tuple[str, ...], cases: Iterable[Any], *, ids: object = None) -> Callable[[Test], Test]:
     """In place of `pytest.mark.parametrize`, with the same arguments: one test runs all cases, also after one that
-    fails, and fails with those that did. They share the test's fixtures. A case that skips is left out; `ids` are
-    for pytest alone."""
+    fails, and fails with those that did. They share the test's fixtures. A case that skips fails too, because nobody
+    would see that it was left out: it isn't listed in the first place. `ids` are for pytest alone."""
     parameters = tuple(name.strip() for name in names.split(",")) if isinstance(names, str) else names
     given = [dict(zip(parameters, (case,) if len(parameters) == 1 else case, strict=True)) for case in cases]
     assert given, "there are no cases"
@@ -59,9 +59,10 @@ class _Failures:
     def of(self, case: Mapping[str, Any]) -> Iterator[None]:
         try:
             yield
-        except pytest.skip.Exception:
-            pass
-        except pytest.fail.Exception as failed:  # which is no `Exception`
+        # Neither is an `Exception`.
+        except pytest.skip.Exception as skipped:
+            self._add(AssertionError(f"skipped: {skipped}"), case)
+        except pytest.fail.Exception as failed:
             self._add(AssertionError(str(failed)), case)
         except Exception as error:
             self._add(error, case)
