@@ -119,7 +119,7 @@ async def _hold(
             for one in due:
                 if one.id in new:
                     kind = EventType.DATABASE_CONNECTIONS_LIMITED
-                    await _tell(plans, one.uuid, one.team_id, kind, changed[one.id])
+                    await _append_events(plans, one.uuid, one.team_id, kind, changed[one.id])
     deadline = monotonic() + _HOLDING_SECONDS
     for one in due:
         if monotonic() > deadline:
@@ -155,7 +155,7 @@ async def _end_surplus(
             log.warning("sessions_ended", database=str(one.uuid), sessions=ended, reason="connections")
 
 
-async def _tell(plans: Plans, database: UUID, team_id: int | None, kind: EventType, connections: int) -> None:
+async def _append_events(plans: Plans, database: UUID, team_id: int | None, kind: EventType, connections: int) -> None:
     limited = kind is EventType.DATABASE_CONNECTIONS_LIMITED
     action = Action.DATABASE_LIMIT_CONNECTIONS if limited else Action.DATABASE_RESTORE_CONNECTIONS
     await append(action, ("database", database), team_id=team_id, changes={"connections": (None, connections)})
@@ -188,7 +188,7 @@ async def give_back(plans: Plans, adapter: EngineAdapter, database: UUID) -> str
                 await adapter.hold(record.engine_name, await _limits(record.id, record.connections, None))
             async with transaction():
                 if await holds.delete(record.id):
-                    await _tell(
+                    await _append_events(
                         plans, record.uuid, record.team_id, EventType.DATABASE_CONNECTIONS_RESTORED, record.connections
                     )
     except (EngineError, LockBusy, LockLost, TimeoutError) as error:

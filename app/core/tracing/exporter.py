@@ -128,7 +128,7 @@ class SpanExporter:
             try:
                 await self._post(pool, spans)
             except Exception as fault:
-                self._tell(_words(fault))
+                self._warn_once(_words(fault))
                 if isinstance(fault, _SpansRefused) or attempt + 1 == _ATTEMPTS:
                     break
             else:
@@ -138,8 +138,8 @@ class SpanExporter:
             pause = min(2 * pause, _LONGEST_PAUSE)
         return False
 
-    def _tell(self, words: str) -> None:
-        """Once, until it works again."""
+    def _warn_once(self, words: str) -> None:
+        """Again only after it has worked in between."""
         if not self._failing:
             log.warning("spans_not_sent", reason=words)
         self._failing = True
