@@ -117,7 +117,7 @@ async def test_a_backslash_before_u0000_is_no_nul_character(asking: Caller) -> N
     assert data_of(await asking.post("/blueprints", body), 201)["size_bytes"] == len(body["sql_content"])
 
 
-async def test_patterns_are_told_as_the_description_has_them(asking: Caller) -> None:
+async def test_patterns_are_shown_as_the_description_has_them(asking: Caller) -> None:
     answer = await asking.post("/blueprints", {"name": "a\tb", "sql_content": "SELECT 1"})
     described = describe()["components"]["schemas"]["CreateBlueprint"]["properties"]["name"]["pattern"]
     assert f"'{described}'" in error_of(answer, 422, "invalid_field")["message"]

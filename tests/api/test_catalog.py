@@ -62,7 +62,7 @@ async def test_a_region_is_available_while_one_of_its_hosts_is(lone: LoneApi) ->
     assert postgres["is_available"] is False
 
 
-async def test_extensions_are_told_where_every_host_of_the_region_has_them(lone: LoneApi) -> None:
+async def test_extensions_are_listed_where_every_host_of_the_region_has_them(lone: LoneApi) -> None:
     await fetch("UPDATE engine_hosts SET extensions = '{citext,hstore}'")
     await lone.add_host(port=5433, extensions=["citext"])
     await lone.add_host(port=5434, region="eu-west-1", extensions=["citext", "hstore"])

@@ -105,7 +105,7 @@ async def test_a_free_team_can_start_over(lone: LoneApi) -> None:
     assert data_of(await caller.create(), 202)["uuid"] != uuid
 
 
-async def test_the_workflow_is_told_when_to_destroy(lone: LoneApi) -> None:
+async def test_the_workflow_gets_the_time_to_destroy(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid = data_of(await caller.create(), 202)["uuid"]
     await make_active(uuid)

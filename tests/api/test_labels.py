@@ -33,7 +33,7 @@ async def indexed(uuid: str) -> list[str]:
     ]
 
 
-async def test_labels_are_shown_and_told(lone: LoneApi) -> None:
+async def test_labels_are_in_answers_and_events(lone: LoneApi) -> None:
     caller = await lone.caller()
     made = data_of(await caller.create(labels=LABELS), 202)
     assert made["labels"] == LABELS

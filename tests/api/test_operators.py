@@ -100,7 +100,7 @@ async def test_a_host_from_its_registration_to_its_end(
 ) -> None:
     for server in filter(None, (postgres_server, mysql_server_if_any)):
         admin = urlsplit(server.admin_dsn)
-        wish = {
+        body = {
             "db_type": "mysql" if admin.scheme == "mysql" else "postgres",
             "region": "ap-south-1",
             "admin_host": admin.hostname,
@@ -110,10 +110,10 @@ async def test_a_host_from_its_registration_to_its_end(
             "public_host": "db.example.com",
             "capacity": 7,
         }
-        wrong = await operator.post("/operator/hosts", {**wish, "admin_password": "not-this-one"})
+        wrong = await operator.post("/operator/hosts", {**body, "admin_password": "not-this-one"})
         assert field_of(wrong) == "admin_host"
         key = str(uuid4())
-        answer = body_of(await operator.post("/operator/hosts", wish, key=key), 201)
+        answer = body_of(await operator.post("/operator/hosts", body, key=key), 201)
         host = answer["data"]
         assert (host["host"], host["port"], host["capacity"], host["tls"]) == (
             "db.example.com",
@@ -122,13 +122,13 @@ async def test_a_host_from_its_registration_to_its_end(
             "disable",
         )
         assert isinstance(host.pop("shortcomings"), list)
-        assert body_of(await operator.post("/operator/hosts", wish, key=key), 201)["idempotency_replay"]
+        assert body_of(await operator.post("/operator/hosts", body, key=key), 201)["idempotency_replay"]
         path = f"/operator/hosts/{host['id']}"
         assert data_of(await operator.post(f"{path}/drains", {}))["draining"]
         assert data_of(await operator.delete(f"{path}/drains")) == host
         told = data_of(await operator.post(f"{path}/evacuations", {"discard": True}))
         assert told == {"object": "evacuation", "host_id": host["id"], "databases": []}
-        again = data_of(await operator.post("/operator/hosts", {**wish, "capacity": 9}), 201)
+        again = data_of(await operator.post("/operator/hosts", {**body, "capacity": 9}), 201)
         assert (again["id"], again["capacity"], again["draining"]) == (host["id"], 9, False)
         assert data_of(await operator.delete(path))["deleted"]
         for gone in (
@@ -144,7 +144,7 @@ async def test_a_host_from_its_registration_to_its_end(
         )
         done = [row["action"] for row in rows if row["outcome"] == "succeeded"]
         assert done == ["host.add", "host.drain", "host.undrain", "host.evacuate", "host.add", "host.remove"]
-        assert str(wish["admin_password"]) not in str([row["changes"] for row in rows])
+        assert str(body["admin_password"]) not in str([row["changes"] for row in rows])
 
 
 @together(
@@ -163,9 +163,9 @@ async def test_a_host_from_its_registration_to_its_end(
     ],
 )
 async def test_hosts_that_cannot_be_registered(operator: Caller, change: dict[str, object], field: str) -> None:
-    wish = {"db_type": "postgres", "region": "r-1", "admin_host": "127.0.0.1", "admin_port": free_port()}
-    wish |= {"admin_user": "a", "admin_password": ""}
-    assert field_of(await operator.post("/operator/hosts", {**wish, **change})) == field
+    body = {"db_type": "postgres", "region": "r-1", "admin_host": "127.0.0.1", "admin_port": free_port()}
+    body |= {"admin_user": "a", "admin_password": ""}
+    assert field_of(await operator.post("/operator/hosts", {**body, **change})) == field
 
 
 async def test_pools_and_what_fills_them(shared: LoneApi, operator: Caller) -> None:

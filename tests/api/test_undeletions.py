@@ -177,7 +177,7 @@ async def test_the_list_has_what_can_come_back(lone: LoneApi) -> None:
     error_of(await writer.get("/deleted_databases"), 403, "insufficient_scope")
 
 
-async def test_an_event_tells_when_the_data_is_gone(lone: LoneApi) -> None:
+async def test_an_event_shows_when_the_data_is_gone(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid, cancelled = await made(caller), data_of(await caller.create(), 202)["uuid"]
     await note_destroyed(DEFAULT_PLANS, UUID(uuid))

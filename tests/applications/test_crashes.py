@@ -80,7 +80,7 @@ async def test_a_transaction_that_was_committed_is_not_begun_anew(service: Runni
     assert await tables(database) == ["a"]
 
 
-async def test_statements_that_stay_are_told_and_not_run_again(service: RunningService, caller: Caller) -> None:
+async def test_statements_that_stay_are_listed_and_not_run_again(service: RunningService, caller: Caller) -> None:
     database = await caller.created(db_type="mysql")
     application = await ask(caller, database, SLOW["mysql"], wait=False)
     await running_statement(caller, application, 2)

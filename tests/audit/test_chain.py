@@ -167,7 +167,7 @@ async def test_the_services_role_changes_nothing(sealed: list[int], table: str) 
             await execute(sql)
 
 
-async def test_an_event_that_nobody_sealed_in_time_is_told(sealed: list[int]) -> None:
+async def test_an_event_that_nobody_sealed_in_time_is_reported(sealed: list[int]) -> None:
     await add(1)
     (last,) = set(await ids()) - set(sealed)
     assert faults(await lines(), unsealed=timedelta(0)) == [("unsealed", f"event {last}")]
@@ -249,7 +249,7 @@ async def test_the_chain_survives_what_is_dropped_by_age(own_store: None, tamper
     await make_partitions()
 
 
-async def test_what_was_refused_too_often_is_told(own_store: None) -> None:
+async def test_what_was_refused_too_often_is_recorded(own_store: None) -> None:
     await execute(
         "INSERT INTO audit_refusals (user_id, hour, team_id, refusals) VALUES (1, now() - interval '2 hours', 5, 11),"
         " (2, now() - interval '2 hours', 5, 10), (3, date_trunc('hour', now()), 5, 99)"

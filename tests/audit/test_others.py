@@ -212,7 +212,7 @@ async def test_a_sweep_leaves_one_where_it_finds_something(lone: LoneApi) -> Non
     assert await events(before) == [("service", None, "records.sweep", "records", "swept", None)]
 
 
-async def test_a_provisioning_that_is_cancelled_in_temporal_is_told(lone: LoneApi) -> None:
+async def test_a_provisioning_that_is_cancelled_in_temporal_is_recorded(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid = data_of(await caller.create("a"), 202)["uuid"]
     before = await newest()

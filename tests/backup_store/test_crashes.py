@@ -72,7 +72,7 @@ def small_disk(megabytes: int) -> Iterator[Path]:
             subprocess.run(("umount", folder), check=True)
 
 
-async def test_a_full_disk_is_told_and_nothing_is_left() -> None:
+async def test_a_full_disk_is_reported_and_nothing_is_left() -> None:
     with small_disk(24) as folder:
         store, backup = folder_store(folder / "store"), uuid4()
         with pytest.raises(StoreUnavailable, match="No space left"):

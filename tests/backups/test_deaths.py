@@ -308,7 +308,7 @@ async def test_a_proof_that_dies_leaves_no_scratch_for_long(scene: Scene) -> Non
     assert scratch["ended"]
 
 
-async def test_what_came_back_otherwise_is_told(scene: Scene) -> None:
+async def test_what_came_back_otherwise_is_reported(scene: Scene) -> None:
     backup = await scene.begun()
     made: list[BackupManifest] = []
 

@@ -123,7 +123,7 @@ async def test_octets_of_a_dump_are_what_they_were(host: EngineHost, engine_serv
             assert await session.run(rows) == made
 
 
-def test_text_that_was_octets_is_told() -> None:
+def test_text_that_was_octets_is_reported() -> None:
     """Where nothing marks it as binary, it may be text."""
     verdict = validate("CREATE TABLE `a` (b blob);\nINSERT INTO `a` VALUES ('\ufffd');", {})
     assert verdict.valid

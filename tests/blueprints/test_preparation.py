@@ -250,7 +250,7 @@ def test_log_texts_are_short(dialect: Engine) -> None:
     assert statement.log_text.endswith("…")
 
 
-def test_left_out_statements_are_told_and_empty() -> None:
+def test_left_out_statements_are_listed_and_empty() -> None:
     script = "SET lock_timeout = 0;\nALTER TABLE a OWNER TO postgres;\nSELECT 1"
     statements = prepare(script, Engine.POSTGRES, None, None)
 

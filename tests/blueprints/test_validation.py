@@ -47,7 +47,7 @@ def test_a_script_without_statements_is_not_valid(script: str) -> None:
     assert verdict.errors == ["line 1, column 1: the script holds no statement"]
 
 
-def test_an_error_tells_line_and_column_in_characters() -> None:
+def test_an_error_has_line_and_column_in_characters() -> None:
     verdict = validate("CREATE TABLE äöü (id int);\nCREATE TABLE b (ü int,);", {})
 
     assert not verdict.valid

@@ -352,7 +352,7 @@ async def test_tls_is_kept_with_the_host(headwater: Headwater, admin: AdminAddre
         assert await mode() == ("verify-full", True)
 
 
-async def test_a_host_without_tls_is_told_of(headwater: Headwater, admin: AdminAddress) -> None:
+async def test_a_host_without_tls_is_refused_where_it_is_required(headwater: Headwater, admin: AdminAddress) -> None:
     assert "offers no TLS" in await refusal(headwater, dsn(admin), "--tls", "require")
     assert "offers no TLS" in await refusal(headwater, dsn(admin), "--tls", "verify-full")
     # On the loopback interface nobody is in between.

@@ -114,7 +114,7 @@ async def test_a_deletion_that_the_page_sees_before_its_answer(visit: Visit) -> 
     await page.unroute_all(behavior="wait")
 
 
-async def test_a_viewer_is_told_who_may(console: Console) -> None:
+async def test_a_viewer_is_shown_who_may(console: Console) -> None:
     async with console.person(viewport=NARROW) as visit:
         database = await made(visit)
         assert visit.caller is not None

@@ -14,10 +14,10 @@ async def test_a_databases_life(service: RunningService) -> None:
     (offered, *_) = [
         entry for entry in (await client.call("listDatabaseTypes")).json()["data"] if entry["is_available"]
     ]
-    wish = {"name": "orders", "db_type": offered["value"], "region": offered["regions"][0]["code"]}
-    made = await client.call("createDatabase", wish, key="k", wait="true", timeout=60)
+    body = {"name": "orders", "db_type": offered["value"], "region": offered["regions"][0]["code"]}
+    made = await client.call("createDatabase", body, key="k", wait="true", timeout=60)
     assert made.status_code == 201
-    replay = await client.call("createDatabase", wish, key="k", wait="true", timeout=60)
+    replay = await client.call("createDatabase", body, key="k", wait="true", timeout=60)
     assert replay.json()["idempotency_replay"] is True
     uuid = made.json()["data"]["uuid"]
     assert (await client.call("getDatabase", uuid=uuid)).status_code == 200
@@ -50,9 +50,9 @@ async def test_the_life_of_credentials(service: RunningService) -> None:
     assert (await client.call("getCredentialRotation", uuid=rotation)).json()["data"]["status"] == "overlapping"
     assert len((await client.call("listCredentialRotations", uuid=uuid, limit=1)).json()["data"]) == 1
     assert (await client.call("completeCredentialRotation", uuid=rotation)).json()["data"]["status"] == "completed"
-    wish = {"name": "reporting", "access": "read_only"}
-    assert (await client.call("createDatabaseUser", wish, uuid=uuid)).status_code == 201
-    assert (await client.call("createDatabaseUser", wish, uuid=uuid)).status_code == 409
+    body = {"name": "reporting", "access": "read_only"}
+    assert (await client.call("createDatabaseUser", body, uuid=uuid)).status_code == 201
+    assert (await client.call("createDatabaseUser", body, uuid=uuid)).status_code == 409
     too_many = {"name": "app", "access": "read_write", "connection_limit": 10}
     assert (await client.call("createDatabaseUser", too_many, uuid=uuid)).status_code == 422
     assert len((await client.call("listDatabaseUsers", uuid=uuid, limit=1)).json()["data"]) == 1
@@ -72,8 +72,8 @@ async def test_a_blueprints_life(service: RunningService) -> None:
     sql = {"sql_content": "CREATE TABLE {{table}} (id integer)", "variables": {"table": {"type": "identifier"}}}
     assert (await client.call("validateBlueprint", {"sql_content": "SELEC"})).json()["data"]["valid"] is False
     saved = (await client.call("createBlueprint", {"name": "Notes", **sql})).json()["data"]["uuid"]
-    wish = {"name": "orders", "blueprint_uuid": saved, "blueprint_variables": {"table": "a"}}
-    made = (await client.call("createDatabase", wish, wait="true", timeout=60)).json()
+    new = {"name": "orders", "blueprint_uuid": saved, "blueprint_variables": {"table": "a"}}
+    made = (await client.call("createDatabase", new, wait="true", timeout=60)).json()
     assert made["blueprint_application"]["status"] == "completed"
     for number, (dry_run, status) in enumerate(((True, "rolled_back"), (False, "completed"), (False, "failed"))):
         body = {"blueprint_uuid": saved, "variables": {"table": "b"}, "dry_run": dry_run, "timeout": 60}
@@ -94,10 +94,10 @@ async def test_a_blueprints_life(service: RunningService) -> None:
 
 async def test_a_webhook_endpoints_life(service: RunningService) -> None:
     client = DocumentedClient(service.http, (await service.caller()).api_key)
-    wish = {"url": "https://192.0.2.1.example.com/", "events": ["database.deleted"]}
-    made = await client.call("createWebhookEndpoint", wish, key="k")
+    body = {"url": "https://192.0.2.1.example.com/", "events": ["database.deleted"]}
+    made = await client.call("createWebhookEndpoint", body, key="k")
     assert made.status_code == 201
-    assert (await client.call("createWebhookEndpoint", wish, key="k")).json()["idempotency_replay"] is True
+    assert (await client.call("createWebhookEndpoint", body, key="k")).json()["idempotency_replay"] is True
     endpoint = made.json()["data"]["id"]
     assert len((await client.call("listWebhookEndpoints", limit=1)).json()["data"]) == 1
     assert (await client.call("rotateWebhookSecret", id=endpoint)).status_code == 201

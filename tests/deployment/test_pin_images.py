@@ -113,7 +113,7 @@ def test_an_image_that_cannot_be_resolved_is_named_and_nothing_written(project: 
     assert not list(project.glob(".env.*"))
 
 
-def test_a_machine_without_docker_is_told(project: Path) -> None:
+def test_a_machine_without_docker_is_reported(project: Path) -> None:
     (project / "bin/docker").unlink()
     for program in ("dirname", "sed", "cp", "rm", "readlink"):
         (project / "bin" / program).symlink_to(shutil.which(program) or program)

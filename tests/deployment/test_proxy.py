@@ -200,7 +200,7 @@ async def test_temporals_pages(front: Front) -> None:
         assert answer.status_code == 421
 
 
-async def test_what_the_api_is_told_of_a_client(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_what_the_api_learns_of_a_client(tmp_path_factory: pytest.TempPathFactory) -> None:
     told: asyncio.Queue[httpx.Headers] = asyncio.Queue()
 
     async def upstream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

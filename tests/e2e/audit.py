@@ -45,7 +45,7 @@ async def audit(stack: LiveStack) -> list[str]:
     return [
         *[f"{row['uuid']}: {fault}" for row in rows for fault in _row_faults(row)],
         *disagreements(await stack.control(ROWS)),
-        *await _promises(stack),
+        *await _pending_starts(stack),
         *await _workflows(stack),
         *await _hosts(stack, rows),
     ]
@@ -86,7 +86,7 @@ def _stories(row: dict[str, object], *, deleted: bool) -> list[list[str]]:
     return [["database.provisioning_started", *end], *([end] if row["provisioned"] else [])]
 
 
-async def _promises(stack: LiveStack) -> list[str]:
+async def _pending_starts(stack: LiveStack) -> list[str]:
     waiting = await stack.control("SELECT workflow_id FROM workflow_starts")
     keyless = await stack.control(
         "SELECT uuid FROM databases d WHERE team_id IS NOT NULL AND NOT EXISTS"

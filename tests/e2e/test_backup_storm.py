@@ -80,7 +80,8 @@ async def _storm(stack: LiveStack, kills: int, seed: int, *, store_down: StoreDo
             assert (await client.send("DELETE", f"/backups/{row['uuid']}")).status == 200
         for database in scene.databases:
             assert (await client.delete(database)).status == 200
-        # No account, no database, no workflow and no promise is left; scratch databases of proofs that died are due.
+        # Neither an account, a database, a workflow nor a pending start is left; scratch databases of proofs that died
+        # are due.
         await stack.control(
             "UPDATE databases SET destroy_at = now() WHERE purpose IS NOT NULL AND destroyed_at IS NULL"
         )

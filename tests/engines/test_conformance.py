@@ -1,4 +1,4 @@
-"""Every engine keeps the adapter's promises: made whole, found again after a crash, limited, measured, removed."""
+"""Every adapter does what its interface says: made whole, found again after a crash, limited, measured, removed."""
 
 import asyncio
 
@@ -208,7 +208,7 @@ async def test_what_lies_in_the_servers_own_file_is_measured_too(host: EngineHos
         assert (await host.adapter.measure([tenant.name]))[tenant.name].storage_bytes >= measured
 
 
-async def test_list_tenants_tells_ours_whole_and_in_part(host: EngineHost) -> None:
+async def test_list_tenants_shows_ours_whole_and_in_part(host: EngineHost) -> None:
     part = new_tenant()
     async with tenants(host) as [whole]:
         await host.make_part(host.parts[0], part)

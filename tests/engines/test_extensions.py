@@ -3,7 +3,7 @@
 from tests.engines.harness import EngineHost, RefusedError, as_root, session_of, tenants
 
 
-async def test_what_is_told_is_what_a_tenant_can_make(host: EngineHost) -> None:
+async def test_what_is_listed_is_what_a_tenant_can_make(host: EngineHost) -> None:
     told = await host.adapter.extensions()
     if host.flavour != "postgres":
         assert told == []

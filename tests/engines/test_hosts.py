@@ -67,7 +67,7 @@ async def test_a_fit_host(host: EngineHost) -> None:
     assert await host.adapter.harden_host() == ()
 
 
-async def test_an_administrator_who_may_not_provision_is_told_what_is_missing(host: EngineHost) -> None:
+async def test_an_administrator_who_may_not_provision_is_shown_what_is_missing(host: EngineHost) -> None:
     async with lesser_account(host) as adapter:
         with pytest.raises(EngineError, match=r"CREATE USER|CREATEROLE") as error:
             await adapter.inspect_host()
@@ -125,7 +125,7 @@ async def test_a_read_only_mysql_is_no_place_for_tenants(host: EngineHost) -> No
         await as_root(host, "SET GLOBAL read_only = 0")
 
 
-async def test_what_stands_open_is_closed_or_told(host: EngineHost, engine_server: RunningServer) -> None:
+async def test_what_stands_open_is_closed_or_reported(host: EngineHost, engine_server: RunningServer) -> None:
     """The lesser administrator tells of it, the full one closes it."""
     opening = "GRANT CONNECT ON DATABASE template1 TO PUBLIC"
     if host.flavour == "mariadb":
@@ -214,7 +214,7 @@ async def test_a_superuser_administers_postgres_too(postgres_server: RunningServ
     await host.adapter.close()
 
 
-async def test_an_old_postgres_is_told_so(postgres_server: RunningServer) -> None:
+async def test_an_old_postgres_is_refused_as_such(postgres_server: RunningServer) -> None:
     # What 15 answers to createrole_self_grant, 18 answers to this.
     host = PostgresHost(postgres_server)
     await host.prepare()

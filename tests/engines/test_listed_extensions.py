@@ -136,7 +136,9 @@ async def test_what_the_list_leaves_out_goes_from_new_databases(
         assert await refusal(session, "SELECT '[1]'::vector") == UNDEFINED
 
 
-async def test_a_lesser_administrator_is_told_what_is_missing(listing: PostgresHost, own_server: RunningServer) -> None:
+async def test_a_lesser_administrator_is_shown_what_is_missing(
+    listing: PostgresHost, own_server: RunningServer
+) -> None:
     await _list(own_server)
     assert any("lack the extension vector" in told for told in await listing.adapter.harden_host(["vector"]))
     superuser = PostgresHost(own_server, superuser=True)

@@ -512,7 +512,7 @@ async def _is_locked(host: EngineHost, tenant: Tenant) -> bool:
     return bool(await as_root(host, locked))
 
 
-async def test_a_password_of_a_logins_own_is_told_and_replaced(host: EngineHost) -> None:
+async def test_a_password_of_a_logins_own_is_found_and_replaced(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         moved = await rotated(host, tenant)
         login = login_of(moved)

@@ -16,7 +16,7 @@ from tests.servers import machine_mysqld
     ("version", "needed"),
     [("8.0.13", "mysql 8.0.14 or later is needed"), ("10.4.30-MariaDB", "mariadb 10.5 or later is needed")],
 )
-async def test_what_a_server_of_an_older_version_is_told(tmp_path: Path, version: str, needed: str) -> None:
+async def test_why_a_server_of_an_older_version_is_refused(tmp_path: Path, version: str, needed: str) -> None:
     """A MariaDB server that calls itself so."""
     program = machine_mysqld()
     if "mariadb" not in (await detect_flavour(program)):

@@ -67,7 +67,7 @@ async def _is_refused(adapter: EngineAdapter, tenant: Tenant) -> bool:
     return False
 
 
-async def test_a_password_of_the_tenants_own_is_told_and_replaced(host: EngineHost) -> None:
+async def test_a_password_of_the_tenants_own_is_found_and_replaced(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         for change in CHANGES[host.flavour]:
             async with session_of(host, tenant) as session:

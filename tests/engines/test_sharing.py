@@ -233,7 +233,7 @@ async def test_a_session_that_holds_many_named_locks_is_ended(host: EngineHost) 
         assert await modest.run("SELECT IS_USED_LOCK('20-1') = CONNECTION_ID()") == [(1,)]
 
 
-async def test_what_is_used_up_is_told(host: EngineHost) -> None:
+async def test_what_is_used_up_is_reported(host: EngineHost) -> None:
     told = {one.name: one for one in await host.adapter.shared_resources()}
     expected = (
         {"transaction_ids", "multixact_ids", "locks", "oldest_snapshot_transactions"}

@@ -74,7 +74,7 @@ async def test_the_template_has_fewer_files_than_a_fresh_database(postgres_host:
     assert ours < 0.85 * fresh
 
 
-async def test_a_template_of_an_earlier_version_is_told_and_replaced(postgres_host: PostgresHost) -> None:
+async def test_a_template_of_an_earlier_version_is_found_and_replaced(postgres_host: PostgresHost) -> None:
     comment = "COMMENT ON DATABASE headwater_template IS 'headwater guard 2'"
     await as_root(postgres_host, comment)
     told = [line for line in (await postgres_host.adapter.inspect_host()).shortcomings if "earlier version" in line]

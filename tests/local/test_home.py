@@ -36,7 +36,7 @@ STACK = StackFile(
 )
 
 
-def test_a_second_stack_is_told_where_the_first_is(tmp_path: Path) -> None:
+def test_a_second_stack_is_shown_where_the_first_is(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with home.locked():
         with pytest.raises(StackError, match="just starting"), Home(home.folder).locked():

@@ -49,7 +49,7 @@ async def test_postgres_runs_as_nobody_from_and_in_a_closed_folder(closed: Path)
 
 
 @needs_root
-def test_without_setpriv_root_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_setpriv_root_is_shown_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StackError, match="util-linux"):
         service_user(tmp_path, death_signal="KILL")

@@ -84,7 +84,7 @@ async def test_parts_are_marked_as_the_stacks(tmp_path: Path, supervisor: Superv
     assert psutil.Process(supervisor.processes["part"][0]).environ()["MARK"] == "x"
 
 
-async def test_a_dead_part_is_started_again_and_told_of(
+async def test_a_dead_part_is_started_again_and_reported(
     tmp_path: Path, supervisor: Supervisor, output: StringIO
 ) -> None:
     changes: list[dict[str, list[int]]] = []

@@ -42,7 +42,7 @@ async def test_requests_are_counted_by_route_method_and_status(service: RunningS
     assert made["uuid"] not in after.labels("headwater_http_requests_total", "route")
 
 
-async def test_a_worker_tells_of_its_work(service: RunningService, caller: Caller) -> None:
+async def test_a_worker_counts_its_work(service: RunningService, caller: Caller) -> None:
     before = await scrape(service.http, _worker_page(service))
     earlier = before.value("temporal_workflow_completed_total", workflow_type="ProvisionDatabase")
     revoked_before = before.value(ACTIVITY, activity="revoke_access", outcome="ok")
@@ -99,7 +99,7 @@ async def test_a_page_can_be_asked_for_in_openmetrics(control_dsn: str) -> None:
     assert answer.text.endswith("# EOF\n")
 
 
-async def test_while_our_database_is_away_the_page_says_so_and_tells_the_rest(control_dsn: str) -> None:
+async def test_while_our_database_is_away_the_page_says_so_and_shows_the_rest(control_dsn: str) -> None:
     async with proxy(control_dsn) as way, lone_api(way.dsn(control_dsn), metrics_port=8000) as api:
         await api.http.get("/health/live")
         await way.cut()
@@ -111,7 +111,7 @@ async def test_while_our_database_is_away_the_page_says_so_and_tells_the_rest(co
         assert (await scrape(api.http)).value("headwater_store_up") == 1
 
 
-async def test_a_worker_tells_of_applications(service: RunningService, caller: Caller) -> None:
+async def test_a_worker_counts_applications(service: RunningService, caller: Caller) -> None:
     name = "headwater_application_duration_seconds_count"
     before = await scrape(service.http, _worker_page(service))
     made = await caller.created()

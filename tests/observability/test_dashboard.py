@@ -39,7 +39,7 @@ def _rules() -> list[dict[str, Any]]:
     return rules
 
 
-async def test_all_of_them_are_of_metrics_that_the_service_tells(control_dsn: str) -> None:
+async def test_all_of_them_are_of_metrics_that_the_service_has(control_dsn: str) -> None:
     async with lone_api(control_dsn, metrics_port=8000) as api:
         told = promtool.names((await api.http.get("/metrics")).text)
     assert promtool.names(generate_latest(REGISTRY).decode()) <= told

@@ -242,7 +242,7 @@ async def test_retrying_wakes_the_workflow_once_in_each_pause(lone: LoneApi) -> 
             await operation_service.retry(principal_of(caller), operation.uuid)
 
 
-async def test_an_application_that_waits_ends_at_once_and_one_that_runs_is_told(lone: LoneApi) -> None:
+async def test_an_application_that_waits_ends_at_once_and_one_that_runs_is_signalled(lone: LoneApi) -> None:
     caller, database = await active(lone)
     blueprint = data_of(
         await caller.post("/blueprints", {"name": "one", "sql_content": "CREATE TABLE one (id int);"}), 201

@@ -22,7 +22,7 @@ async def rules() -> dict[str, str]:
     return {one.rule: one.detail for one in await check_records(NOW) if one.rule.startswith("operation_")}
 
 
-async def test_its_team_is_told_once(lone: LoneApi) -> None:
+async def test_its_team_gets_one_event(lone: LoneApi) -> None:
     caller, database = await provisioning(lone)
     assert await report_overdue() == 0
     assert await rules() == {}

@@ -56,7 +56,7 @@ async def test_the_relay_has_what_was_taken_by_one_who_died_and_is_tried_by_nobo
     assert await taken() == []
 
 
-async def test_a_promise_goes_with_its_transaction_and_is_told_of_on_commit(own_store: None) -> None:
+async def test_a_pending_start_is_left_to_its_region_at_first(own_store: None) -> None:
     rows = await fetch("SELECT next_attempt_at FROM workflow_starts")
     assert rows == []
     await wanted(7)

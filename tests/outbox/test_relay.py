@@ -1,4 +1,4 @@
-"""The relay: keeps what nobody else has kept, and does not hammer a Temporal that is away."""
+"""The relay: starts what nobody else has started, and does not hammer a Temporal that is away."""
 
 import asyncio
 import contextlib
@@ -28,28 +28,28 @@ async def relaying(client: Client) -> AsyncIterator[None]:
             await task
 
 
-async def due_promises(count: int) -> None:
+async def request_due(count: int) -> None:
     for _ in range(count):
         await request_pending()
     await make_due()
 
 
-async def all_kept() -> bool:
+async def all_started() -> bool:
     return not await pending_ids()
 
 
-async def test_two_relays_keep_every_promise(own_store: None, temporal_server: TemporalService) -> None:
+async def test_two_relays_start_every_workflow(own_store: None, temporal_server: TemporalService) -> None:
     client = await connect(temporal_server.address, "default")
     await register_search_attributes(client)
-    await due_promises(60)
+    await request_due(60)
     async with relaying(client), relaying(client):
-        await until(all_kept)
+        await until(all_started)
 
 
 async def test_temporal_away_and_back(own_store: None, temporal_server: TemporalService) -> None:
     client = await connect(temporal_server.address, "default")
     await register_search_attributes(client)
-    await due_promises(1)
+    await request_due(1)
     away = await connect(f"{LOOPBACK}:{free_port()}", "default", lazy=True)
     (due,) = await fetch("SELECT next_attempt_at FROM workflow_starts")
     async with relaying(away):
@@ -58,4 +58,4 @@ async def test_temporal_away_and_back(own_store: None, temporal_server: Temporal
     pauses = [0.5 * 2**number for number in range(row["attempts"])]
     assert (row["next_attempt_at"] - due["next_attempt_at"]).total_seconds() >= sum(pauses)
     async with relaying(client):
-        await until(all_kept)
+        await until(all_started)

@@ -1,4 +1,4 @@
-"""Promises of workflows: written with the change, kept once, and safe to keep again."""
+"""Pending starts of workflows: written with the change, started once, and safe to start again."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ async def client(temporal_server: TemporalService) -> Client:
     return made
 
 
-async def test_a_promise_goes_with_its_transaction(own_store: None) -> None:
+async def test_a_pending_start_goes_with_its_transaction(own_store: None) -> None:
     with contextlib.suppress(LookupError):
         async with transaction():
             await request_pending()
@@ -44,13 +44,13 @@ async def test_a_promise_goes_with_its_transaction(own_store: None) -> None:
     assert await pending_ids() == []
 
 
-async def test_one_promise_for_one_workflow(own_store: None) -> None:
+async def test_one_pending_start_for_one_workflow(own_store: None) -> None:
     first, second = await request_pending(workflow_id="one"), await request_pending(workflow_id="one")
     assert first.id == second.id
     assert await pending_ids() == ["one"]
 
 
-async def test_a_kept_promise_is_struck_and_the_workflow_can_be_found(own_store: None, client: Client) -> None:
+async def test_what_has_started_is_pending_no_more_and_can_be_found(own_store: None, client: Client) -> None:
     pending = await request_pending()
     await start(client, pending)
     assert await pending_ids() == []
@@ -85,7 +85,7 @@ async def test_a_workflow_is_found_by_its_databases_labels(lone: LoneApi, client
     assert found[1] == [f"01:{'é' * 100}", *(f"{number:02}:{'x' * 250}" for number in range(2, 7))]
 
 
-async def test_keeping_it_again_is_harmless(own_store: None, client: Client) -> None:
+async def test_starting_it_again_is_harmless(own_store: None, client: Client) -> None:
     pending = await request_pending()
     await start(client, pending)
     first = await client.get_workflow_handle(pending.workflow_id).describe()
@@ -117,7 +117,7 @@ async def request_start_again(pending: PendingStart) -> None:
     )
 
 
-async def test_a_promise_is_left_to_its_writer_at_first(own_store: None) -> None:
+async def test_a_pending_start_is_left_to_its_writer_at_first(own_store: None) -> None:
     await request_pending()
     assert await claim_due() == []
     (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now()) AS wait FROM workflow_starts")

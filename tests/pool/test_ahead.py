@@ -92,7 +92,7 @@ async def test_one_whose_host_gives_none_since(pool: LonePool, alone: Process, w
     assert await _row(known) == before
 
 
-async def test_a_host_that_has_moved_since_is_told_as_it_is(pool: LonePool, alone: Process) -> None:
+async def test_a_host_that_has_moved_since_is_shown_as_it_is(pool: LonePool, alone: Process) -> None:
     host, known = await _ahead(pool, alone)
     await fetch("UPDATE engine_hosts SET port = 6432 WHERE id = $1", host)
     created = await alone.create()
@@ -128,7 +128,7 @@ async def test_each_serves_one_create(pool: LonePool, alone: Process) -> None:
     assert alone.known() == []
 
 
-async def test_wishes_of_another_sort_are_served_by_others(pool: LonePool, alone: Process) -> None:
+async def test_requests_of_another_kind_are_served_by_others(pool: LonePool, alone: Process) -> None:
     near, far = await pool.api.add_host(), await pool.api.add_host(region="eu-west-1")
     (_, known) = await pool.add_members(2, near)
     (elsewhere,) = await pool.add_members(1, far)

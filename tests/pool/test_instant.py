@@ -31,15 +31,15 @@ async def test_two_round_trips_with_that_of_the_key_and_three_behind_the_answer(
             # Behind the answer come the notices of an event and of the claim, and the reading of the next member.
             await until(counter.is_quiet)
         end = (utc_now() + timedelta(days=1)).isoformat()
-        wishes: list[dict[str, Any]] = [{}, {"deletion_protection": True}, {"expires_at": end}, {}]
+        requests: list[dict[str, Any]] = [{}, {"deletion_protection": True}, {"expires_at": end}, {}]
         # The fewest of three: now and then the notice behind one answer falls into the time of the next.
-        for wish in wishes:
-            assert min([await _round_trips(caller, counter, wish) for _ in range(3)]) <= 2 + 3
+        for request in requests:
+            assert min([await _round_trips(caller, counter, request) for _ in range(3)]) <= 2 + 3
 
 
-async def _round_trips(caller: Caller, counter: Counter, wish: dict[str, Any]) -> int:
+async def _round_trips(caller: Caller, counter: Counter, request: dict[str, Any]) -> int:
     counter.count = 0
-    data_of(await caller.create(**wish), 201)
+    data_of(await caller.create(**request), 201)
     await until(counter.is_quiet)
     return counter.count
 
@@ -60,7 +60,7 @@ async def test_the_change_its_event_and_its_answer_are_one_transaction(pool: Lon
     assert len({row["xmin"] for row in rows}) == 1
 
 
-async def test_the_outbox_is_told_soon_afterwards(pool: LonePool) -> None:
+async def test_the_outbox_is_notified_soon_afterwards(pool: LonePool) -> None:
     await pool.add_members(1, await pool.api.add_host())
     caller, told = await pool.api.caller(), asyncio.Event()
     listener = await asyncpg.connect(pool.api.control_dsn)

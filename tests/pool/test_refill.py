@@ -41,7 +41,7 @@ async def make_ready() -> None:
         await lifecycle.activate(DEFAULT_PLANS, uuid)
 
 
-async def test_what_is_missing_is_begun_and_told_to_nobody(pool: LonePool) -> None:
+async def test_what_is_missing_is_begun_without_an_event(pool: LonePool) -> None:
     host = await pool.api.add_host()
     assert await look(pool) == (0, False)
     rows = await fetch("SELECT * FROM databases")
@@ -114,7 +114,7 @@ async def test_an_operators_size_goes_before_the_setting(pool: LonePool) -> None
     assert await members("active") == []
 
 
-async def test_the_status_tells_the_size_that_the_workers_hold_to(pool: LonePool) -> None:
+async def test_the_status_shows_the_size_that_the_workers_hold_to(pool: LonePool) -> None:
     await pool.add_members(2, await pool.api.add_host())
     assert [(one.size, one.ready) for one in await pool_status(7)] == [(7, 2)]
     await look(pool)

@@ -177,7 +177,7 @@ async def test_a_body_without_an_end_is_left(service: RunningService, on_postgre
     assert service.model.sent < 64 * MAX_OCTETS, "no more than what lay in the buffers of two sockets"
 
 
-async def test_errors_are_told_by_their_status_alone(service: RunningService, on_postgres: Asked) -> None:
+async def test_errors_are_classified_by_their_status_alone(service: RunningService, on_postgres: Asked) -> None:
     refused = response(b"[" * 5_000_000, "Content-Encoding: gzip", status="401 Unauthorized")
     assert "OPENAI_API_KEY" in (await ends_well(service, on_postgres, refused)).json()["error"]["message"]
 

@@ -188,7 +188,7 @@ async def test_a_step_that_died_between_the_engine_and_the_record_is_made_again(
     assert (await events_of(made["uuid"])).count("database.resumed") == 1
 
 
-async def test_a_decision_is_promised_with_what_it_changes_and_made_once(on_bench: Bench) -> None:
+async def test_a_decision_is_recorded_with_what_it_changes_and_made_once(on_bench: Bench) -> None:
     made = await on_bench.create(storage_hard_limit_gb=0.001)
     first = await on_bench.enforce(START)
     assert first.moves == {"frozen": 1, "warned": 1}

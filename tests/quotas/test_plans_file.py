@@ -74,7 +74,7 @@ def test_what_cannot_be_used_is_named(written: Path, text: str, says: str) -> No
     assert says in str(refused.value)
 
 
-def test_all_faults_are_told_at_once(written: Path) -> None:
+def test_all_faults_are_reported_at_once(written: Path) -> None:
     written.write_text("[free]\n[gold]\n")
     with pytest.raises(InvalidSettings) as refused:
         load_plans(written)

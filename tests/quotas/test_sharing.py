@@ -24,7 +24,7 @@ async def _is_plenty(on_bench: Bench) -> bool:
     return not await _scarce(on_bench)
 
 
-async def test_a_host_past_its_threshold_is_found_told_and_freed(control_dsn: str, tmp_path: Path) -> None:
+async def test_a_host_past_its_threshold_is_found_reported_and_freed(control_dsn: str, tmp_path: Path) -> None:
     async with (
         # Room for 400 locks.
         servers.postgres(tmp_path, max_locks_per_transaction="10", max_connections="40") as server,

@@ -204,7 +204,7 @@ async def test_what_cannot_be_brought_back_says_why(operator: Operator, caller: 
     assert "its data is destroyed" in await headwater.refusal("databases", "undelete", made["uuid"])
 
 
-async def test_a_host_whose_connections_are_promised_to_others_refuses(operator: Operator, caller: Caller) -> None:
+async def test_a_host_whose_connections_are_allocated_to_others_refuses(operator: Operator, caller: Caller) -> None:
     made = await caller.created(plan="launch")
     await delete(caller, made)
     took = "UPDATE engine_hosts h SET connection_capacity = connection_capacity + $2 FROM databases d"

@@ -57,7 +57,7 @@ async def test_the_payload(lone: LoneApi) -> None:
         assert ":********@" in payload["data"]["connection_string"]
 
 
-async def test_a_deletion_is_told_with_its_status(lone: LoneApi) -> None:
+async def test_a_deletion_has_an_event_with_its_status(lone: LoneApi) -> None:
     caller = await lone.caller()
     uuid = data_of(await caller.create(), 202)["uuid"]
     await caller.delete(f"/databases/{uuid}")
@@ -86,7 +86,7 @@ async def test_without_the_event_there_is_no_change(lone: LoneApi, control_admin
     assert (row["status"], row["provisioned_at"]) == ("provisioning", None)
 
 
-async def test_a_cancelled_provisioning_is_told_as_a_deletion_once(lone: LoneApi) -> None:
+async def test_a_cancelled_provisioning_has_one_event_of_a_deletion(lone: LoneApi) -> None:
     uuid = (await provisioning(lone))["uuid"]
     for _ in range(2):
         await lifecycle.abandon_provisioning(DEFAULT_PLANS, UUID(uuid))

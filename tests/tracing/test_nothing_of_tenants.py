@@ -195,7 +195,7 @@ async def test_no_word_of_a_tenant_is_in_a_span_of_a_worker(
 
 
 @given(st.text() | st.text().map(lambda text: f"SELECT {text}") | st.text().map(lambda text: f"{text} TABLE"))
-def test_a_statement_is_told_by_known_words_alone(statement: str) -> None:
+def test_a_statement_is_described_by_known_words_alone(statement: str) -> None:
     assert all(word.isalpha() and word.isascii() for word in operation_of(statement).split())
     assert MARK not in operation_of(f"{MARK} {statement}")
 

@@ -108,7 +108,7 @@ def test_an_unusable_value_is_named_and_not_shown(name: str, value: str) -> None
     assert "hush-hush" not in str(refused.value)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": BASE, "OTEL_TRACES_SAMPLER": "x", "OTEL_BSP_SCHEDULE_DELAY": "y"}
     with pytest.raises(InvalidSettings) as refused:
         TracingSettings.load(environ)

@@ -206,7 +206,7 @@ def test_an_unknown_name() -> None:
         ("webhook_retry_schedule", "0,soon", "expected numbers of seconds, comma-separated"),
     ],
 )
-def test_a_wrong_value_is_told_in_an_operators_words(name: str, text: str, words: str) -> None:
+def test_a_wrong_value_is_reported_in_an_operators_words(name: str, text: str, words: str) -> None:
     with pytest.raises(InvalidSettings) as fault:
         load(**{name: text})
     assert str(fault.value) == f"HEADWATER_{name.upper()}: {words}"

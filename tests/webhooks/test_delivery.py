@@ -35,7 +35,7 @@ async def ended(caller: Caller, endpoint: int, *, several: int = 1) -> list[dict
     return await until(look)
 
 
-async def test_a_databases_life_is_told(running: Delivering, target: Receiver, caller: Caller) -> None:
+async def test_a_databases_life_is_delivered(running: Delivering, target: Receiver, caller: Caller) -> None:
     where = path()
     endpoint, secret = await subscribed(caller, target.url(where))
     made = body_of(await caller.create("orders"), 202)["data"]

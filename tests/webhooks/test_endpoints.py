@@ -96,9 +96,9 @@ REFUSED = {
 }
 
 
-@together("wish", REFUSED)
-async def test_what_is_refused(lone: LoneApi, wish: str) -> None:
-    body, field, code = REFUSED[wish]
+@together("case", REFUSED)
+async def test_what_is_refused(lone: LoneApi, case: str) -> None:
+    body, field, code = REFUSED[case]
     answer = await (await lone.caller()).post("/webhook_endpoints", body)
     error = body_of(answer, 422)["error"]
     assert (error["code"], error["details"]) == (code, {"field": field})

@@ -82,7 +82,7 @@ async def client_of(server: TemporalService) -> Client:
     return await connect(server.address, "default")
 
 
-async def test_what_temporal_is_told(own_temporal: TemporalService) -> None:
+async def test_what_is_set_in_temporal(own_temporal: TemporalService) -> None:
     client, upkeep = await client_of(own_temporal), errand()
     await put_schedule(client, SETTINGS, upkeep)
     schedule = (await described(client, upkeep)).schedule

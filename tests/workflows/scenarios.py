@@ -82,8 +82,8 @@ BACKUP = BackupDatabaseInput(**SUBJECT, backup=uuid5(DATABASE, "backup"))
 TEST = ProveBackupInput(**SUBJECT, backup=BACKUP.backup, number=1)
 APPLICATION = ApplyBlueprintInput(**SUBJECT, application=12)
 
-AT_HAND = 1
-"""Attempts of a provisioning in the worker that runs it, before the first round."""
+LOCAL_ATTEMPTS = 1
+"""Attempts of a provisioning as a local activity, before the first round."""
 ROUND = 3
 """Attempts in the first round of an engine's step."""
 UPKEEP_ATTEMPTS = 5
@@ -96,7 +96,7 @@ def _moved_to(placement: Placement) -> Callable[[], Placement]:
 
 
 def _moves(kind: str, placement: Placement, *, final: bool = False) -> Callable[[], Script]:
-    attempts = 1 if final else AT_HAND + ROUND
+    attempts = 1 if final else LOCAL_ATTEMPTS + ROUND
     return lambda: Script(
         {"create_database": [fails(kind, final=final)] * attempts, "replace_host": [_moved_to(placement)]}
     )
@@ -149,7 +149,7 @@ SCENARIOS = {
         ProvisionDatabase,
         PROVISION,
         _moves(HOST_UNAVAILABLE, SECOND),
-        [*["create_database"] * (AT_HAND + ROUND), "replace_host", *MADE],
+        [*["create_database"] * (LOCAL_ATTEMPTS + ROUND), "replace_host", *MADE],
         details=f"Active on {SECOND.address}",
     ),
     "provision-refused-once": Scenario(
@@ -164,14 +164,14 @@ SCENARIOS = {
     "provision-nowhere-else": Scenario(
         ProvisionDatabase,
         PROVISION,
-        _once("create_database", HOST_UNAVAILABLE, times=AT_HAND + ROUND),
-        [*["create_database"] * (AT_HAND + ROUND), "replace_host", *MADE],
+        _once("create_database", HOST_UNAVAILABLE, times=LOCAL_ATTEMPTS + ROUND),
+        [*["create_database"] * (LOCAL_ATTEMPTS + ROUND), "replace_host", *MADE],
     ),
     "provision-store-away": Scenario(
         ProvisionDatabase,
         PROVISION,
-        _once("create_database", STORE_UNAVAILABLE, times=AT_HAND + ROUND),
-        [*["create_database"] * (AT_HAND + ROUND), *MADE],
+        _once("create_database", STORE_UNAVAILABLE, times=LOCAL_ATTEMPTS + ROUND),
+        [*["create_database"] * (LOCAL_ATTEMPTS + ROUND), *MADE],
     ),
     "provision-not-wanted": Scenario(
         ProvisionDatabase,

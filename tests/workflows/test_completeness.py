@@ -1,4 +1,4 @@
-"""Nothing is promised by an interface, implemented, registered or recorded alone."""
+"""Nothing is declared by an interface, implemented, registered or recorded alone."""
 
 import base64
 import importlib
@@ -41,11 +41,11 @@ def _interfaces() -> list[Any]:
     ]
 
 
-def _promised_workflows() -> list[Any]:
+def _declared_workflows() -> list[Any]:
     return [kind for kind in _interfaces() if hasattr(kind, _WORKFLOW)]
 
 
-def _promised_activities() -> set[str]:
+def _declared_activities() -> set[str]:
     return {name for kind in _interfaces() for name in _activity_names(kind)}
 
 
@@ -76,9 +76,9 @@ def _local_activity(event: Any) -> list[Any]:
 
 
 def test_every_workflow_of_the_contract_has_one_implementation() -> None:
-    pending_ids = _promised_workflows()
-    assert sorted(map(_workflow_name, pending_ids)) == sorted(map(_workflow_name, _ALL))
-    for interface in pending_ids:
+    declared = _declared_workflows()
+    assert sorted(map(_workflow_name, declared)) == sorted(map(_workflow_name, _ALL))
+    for interface in declared:
         assert any(issubclass(kind, interface) for kind in _ALL)
 
 
@@ -90,10 +90,10 @@ async def test_every_activity_of_the_contract_is_served_on_one_queue(client: Cli
         config = build_worker(client, queue, tools()).config()
         assert tuple(config["workflows"]) == queue_config(queue).workflows
         registered += sorted(_names(config["activities"]))
-    assert sorted(registered) == sorted(_promised_activities())
+    assert sorted(registered) == sorted(_declared_activities())
 
 
 def test_every_workflow_and_every_activity_is_in_a_recorded_history() -> None:
     workflows, activities = _recorded()
     assert workflows == set(map(_workflow_name, _ALL))
-    assert activities == _promised_activities()
+    assert activities == _declared_activities()

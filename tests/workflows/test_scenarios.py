@@ -27,7 +27,7 @@ async def test_it_takes_these_steps_and_ends_so(client: Client, name: str) -> No
     assert scenario.details in played.details
 
 
-async def test_a_move_is_told_where_the_attempt_was_made(client: Client) -> None:
+async def test_a_move_is_reported_where_the_attempt_was_made(client: Client) -> None:
     script = SCENARIOS["provision-moved"].script()
     await play(client, SCENARIOS["provision-moved"], script)
     failure = next(argument for argument in script.arguments if isinstance(argument, HostFailure))

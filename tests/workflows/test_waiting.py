@@ -82,7 +82,7 @@ async def test_a_retry_during_the_attempts_counts(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("_for_ever")
-async def test_an_application_that_waits_is_told_to_stop(client: Client) -> None:
+async def test_an_application_that_waits_is_signalled_to_stop(client: Client) -> None:
     script = Script(forever={"apply_blueprint": fails(HOST_UNAVAILABLE)})
     async with workers(client, script):
         handle = await begin(client, SCENARIOS["apply-completed"])

@@ -97,7 +97,7 @@ async def test_a_user_without_an_account_gets_one(bench: Bench, caller: Caller) 
     assert await bench.told(made["uuid"]) == []
 
 
-async def test_what_should_have_ended_is_told_and_begun_anew(bench: Bench, caller: Caller) -> None:
+async def test_what_should_have_ended_is_reported_and_begun_anew(bench: Bench, caller: Caller) -> None:
     made = await caller.created(db_type=bench.host.engine)
     rotated = await rotate(caller, made)
     user = await add_user(caller, made, "app")

@@ -100,7 +100,7 @@ async def test_rows_between_two_states(caller: Caller) -> None:
     await fetch("UPDATE databases SET destroyed_at = now() WHERE uuid = $1", uuid)
 
 
-async def test_promises_and_keys_that_nobody_keeps(caller: Caller) -> None:
+async def test_starts_and_keys_that_nobody_finishes(caller: Caller) -> None:
     workflow_id, key = f"test/{uuid4()}", str(uuid4())
     await fetch(
         "INSERT INTO workflow_starts (workflow, workflow_id, input, next_attempt_at, created_at)"
@@ -125,7 +125,7 @@ async def test_promises_and_keys_that_nobody_keeps(caller: Caller) -> None:
     await fetch("DELETE FROM idempotency_keys WHERE key = $1", key)
 
 
-async def test_events_that_nobody_was_told_of(caller: Caller) -> None:
+async def test_events_that_nobody_dispatched(caller: Caller) -> None:
     rows = await fetch(
         "INSERT INTO webhook_endpoints (team_id, url, events) VALUES ($1, 'https://[::1]/', '{database.deleted}')"
         " RETURNING id",

@@ -59,7 +59,7 @@ async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
         await until(closed)
         assert await _deeds(client, uuid, timedelta(minutes=15)) == [], "it has not been so for long"
         assert await _deeds(client, uuid, timedelta(minutes=5)) == ["ProvisionDatabase"]
-        assert await _deeds(client, uuid, timedelta(minutes=5)) == [], "it is promised"
+        assert await _deeds(client, uuid, timedelta(minutes=5)) == [], "its start is pending"
         # The audit log tells who stopped it, and what the service did about it.
         told = await fetch(
             "SELECT actor_kind, action, changes ->> 'workflow' AS workflow FROM audit_events"

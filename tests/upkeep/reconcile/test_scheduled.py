@@ -19,7 +19,7 @@ from tests.support.waiting import until
 from tests.upkeep.reconcile.conftest import Bench
 
 
-async def test_a_scheduled_run_finds_and_tells(bench: Bench) -> None:
+async def test_a_scheduled_run_finds_and_reports(bench: Bench) -> None:
     adapter = await bench.adapter()
     stray = Tenant(name=engine_name(), password=engine_password(), marker=marker(uuid4()))
     client = await connect(bench.running.temporal.address, bench.running.namespace)
@@ -62,7 +62,7 @@ async def test_findings_about_our_own_records_come_and_go(
         await fetch("UPDATE databases SET status = 'active' WHERE uuid = $1", UUID(made["uuid"]))
 
 
-async def test_an_operation_that_is_open_too_long_is_told_of_and_ended_if_it_is_over(
+async def test_an_operation_that_is_open_too_long_is_reported_and_ended_if_it_is_over(
     service: RunningService, records: None, caller: Caller
 ) -> None:
     client = await connect(service.temporal.address, service.namespace)

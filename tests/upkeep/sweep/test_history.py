@@ -79,7 +79,7 @@ async def test_deliveries_go_with_their_attempts_when_they_have_been_over_for_lo
     assert len(await _ids("webhook_attempts")) == len(kept)
 
 
-async def test_events_go_after_their_deliveries_and_never_before_they_were_told() -> None:
+async def test_events_go_after_their_deliveries_and_never_before_their_dispatch() -> None:
     team = await _team()
     pending, young, unlisted = (
         await _event(team, OLD),
