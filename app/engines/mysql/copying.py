@@ -12,6 +12,7 @@ import pymysql
 
 from app.engines.errors import EngineError
 from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.quoting import quote_name
 from app.engines.naming import HELPER_SEPARATOR
 
 _TABLES = "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
@@ -74,7 +75,7 @@ async def _copy_one(
     source: MySQLConnection, target: MySQLConnection, kind: str, name: str, old: str, new: str
 ) -> str | None:
     try:
-        row: Sequence[str | None] = (await source.run(f"SHOW CREATE {kind} {_quoted(name)}"))[0]
+        row: Sequence[str | None] = (await source.run(f"SHOW CREATE {kind} {quote_name(name)}"))[0]
         statement = row[_SHOWN_AT[kind]]
         if statement is None:
             return "its text is not shown to its owner"
@@ -93,7 +94,3 @@ def _renamed(statement: str, old: str, new: str) -> str:
     """What a user of the old tenant has defined is defined by the new tenant itself, which has no users."""
     users = re.compile(f"`{old}{HELPER_SEPARATOR}[a-z0-9]+`@`%`")
     return users.sub(f"`{old}`@`%`", statement).replace(old, new)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

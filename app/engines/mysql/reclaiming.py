@@ -8,6 +8,7 @@ stored function in generated columns.
 import time
 
 from app.engines.mysql.connection import MySQLConnection
+from app.engines.mysql.quoting import quote_name
 
 WORTH_BYTES = 4 * 2**20
 """InnoDB counts free space in extents, and leaves a few free in every file."""
@@ -29,5 +30,4 @@ async def reclaim(connection: MySQLConnection, name: str) -> None:
     for (table,) in await connection.run(_LOOSE, (name, WORTH_BYTES)):
         if time.monotonic() > deadline:
             break
-        quoted = table.replace("`", "``")
-        await connection.run(f"OPTIMIZE TABLE `{name}`.`{quoted}`")
+        await connection.run(f"OPTIMIZE TABLE `{name}`.{quote_name(table)}")

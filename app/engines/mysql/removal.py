@@ -11,6 +11,7 @@ from app.engines.mysql.accounts import account_name, dump_helpers, helper_name
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import DATABASE_GONE, LOCK_WAIT_TIMEOUT, NO_SUCH_DATABASE, NO_SUCH_TABLE, ignored
+from app.engines.mysql.quoting import quote_name
 from app.engines.mysql.sessions import end_present_sessions, end_sessions
 
 OBSERVE_SECONDS = 0.15
@@ -109,7 +110,7 @@ async def _dropped_in_parts(connection: MySQLConnection, name: str) -> bool:
 
 
 async def _drop_some(connection: MySQLConnection, name: str, tables: Sequence[str]) -> None:
-    named = ", ".join(f"`{name}`.`{table.replace('`', '``')}`" for table in tables)
+    named = ", ".join(f"`{name}`.{quote_name(table)}" for table in tables)
     await connection.run("SET SESSION foreign_key_checks = 0")
     try:
         await connection.run(f"DROP TABLE IF EXISTS {named}")
@@ -133,8 +134,7 @@ async def _drop_tables(dropper: MySQLConnection, observer: MySQLConnection, name
     await dropper.run("SET SESSION foreign_key_checks = 0, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
     holders: set[int] = set()
     async for table in _tables(dropper, name):
-        quoted = table.replace("`", "``")
-        holders |= await _holders(dropper, observer, name, f"DROP TABLE IF EXISTS `{name}`.`{quoted}`")
+        holders |= await _holders(dropper, observer, name, f"DROP TABLE IF EXISTS `{name}`.{quote_name(table)}")
     return holders
 
 

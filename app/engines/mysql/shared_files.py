@@ -12,6 +12,7 @@ import pymysql
 from app.engines.base import EngineError
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, TIMED_OUT
+from app.engines.mysql.quoting import quote_name
 from app.engines.mysql.sessions import end_present_sessions
 
 _PATIENCE_SECONDS = 1
@@ -57,8 +58,7 @@ async def estimate(connection: MySQLConnection, name: str, left: Callable[[], fl
         await connection.run(f"SET SESSION {connection.flavour.time_limit(patience)}")
         try:
             for (table,) in await connection.run(_UNCOUNTED, (name,)):
-                quoted = table.replace("`", "``")
-                await connection.run(f"ANALYZE NO_WRITE_TO_BINLOG TABLE `{name}`.`{quoted}`")
+                await connection.run(f"ANALYZE NO_WRITE_TO_BINLOG TABLE `{name}`.{quote_name(table)}")
             [(octets,)] = await connection.run(_SIZES, (name,))
         except pymysql.MySQLError as error:
             if error.args[0] not in (LOCK_WAIT_TIMEOUT, TIMED_OUT):

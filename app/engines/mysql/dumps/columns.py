@@ -9,6 +9,7 @@ from typing import Any
 
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.flavours import MARIADB
+from app.engines.mysql.quoting import quote_name
 
 _COLUMNS = """
 SELECT column_name, data_type, character_set_name, numeric_scale FROM information_schema.columns
@@ -25,21 +26,23 @@ async def selection(connection: MySQLConnection, database: str, table: str) -> d
 
 async def held_selection(connection: MySQLConnection, database: str, table: str) -> dict[str, str]:
     """The same, and from now on to the end of the transaction the table's definition stays what it is."""
-    held = f"SELECT 1 FROM {quoted(table)} LIMIT 0"  # noqa: S608 - a quoted name
+    held = f"SELECT 1 FROM {quote_name(table)} LIMIT 0"  # noqa: S608 - a quoted name
     return _selected(connection, (await connection.run_in_turn((held, ()), (_COLUMNS, (database, table))))[1])
 
 
 def _selected(connection: MySQLConnection, rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
     mariadb = connection.flavour is MARIADB
     return {
-        _text(name): _expression(quoted(_text(name)), _text(kind).lower(), _text(charset or ""), scale, mariadb=mariadb)
+        _text(name): _expression(
+            quote_name(_text(name)), _text(kind).lower(), _text(charset or ""), scale, mariadb=mariadb
+        )
         for name, kind, charset, scale in rows
     }
 
 
 def select_rows(columns: dict[str, str], table: str) -> str:
     """Without an index, the rows come in the order of the clustered one."""
-    return f"SELECT {', '.join(columns.values())} FROM {quoted(table)} USE INDEX ()"  # noqa: S608 - quoted names
+    return f"SELECT {', '.join(columns.values())} FROM {quote_name(table)} USE INDEX ()"  # noqa: S608 - quoted names
 
 
 def seed(columns: dict[str, str]) -> bytes:
@@ -65,12 +68,12 @@ def _expression(name: str, kind: str, charset: str, scale: int | None, *, mariad
 
 def inexact_documents(columns: dict[str, str], table: str) -> str | None:
     """A query for a row whose JSON would be another one after it was printed and read; None without such columns."""
-    names = [quoted(name) for name, expression in columns.items() if expression == _as_document(quoted(name))]
+    names = [quote_name(name) for name, expression in columns.items() if expression == _as_document(quote_name(name))]
     read = {name: f"CAST(CAST({name} AS CHAR) AS JSON)" for name in names}
     inexact = " OR ".join(
         f"NOT ({again} <=> {name}) OR CAST({again} AS CHAR) <> CAST({name} AS CHAR)" for name, again in read.items()
     )
-    return f"SELECT 1 FROM {quoted(table)} WHERE {inexact} LIMIT 1" if names else None  # noqa: S608 - quoted names
+    return f"SELECT 1 FROM {quote_name(table)} WHERE {inexact} LIMIT 1" if names else None  # noqa: S608 - quoted names
 
 
 def _as_document(name: str) -> str:
@@ -81,7 +84,3 @@ def _as_document(name: str) -> str:
 def _text(value: str | bytes) -> str:
     """The tools ask for some answers in bytes."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -17,11 +17,12 @@ from app.engines.dumping import Content, ContentKind, DumpRefused
 from app.engines.errors import EngineError, HostUnavailable, shortened
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps import wire
-from app.engines.mysql.dumps.columns import held_selection, inexact_documents, quoted, seed, select_rows, selection
+from app.engines.mysql.dumps.columns import held_selection, inexact_documents, seed, select_rows, selection
 from app.engines.mysql.dumps.definitions import definitions, unchanged
 from app.engines.mysql.dumps.rows import RowsDigest
 from app.engines.mysql.dumps.tables import BASE, TableList, check_names_kept, named, table_ids
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
+from app.engines.mysql.quoting import quote_name
 
 READ_BYTES = 262_144
 _NAME = r"`((?:[^`]|``)+)`"
@@ -249,7 +250,7 @@ class ToolEnded(Exception):
 
 
 def next_value(sequence: str) -> str:
-    return f"SELECT next_not_cached_value FROM {quoted(sequence)}"  # noqa: S608 - a quoted name
+    return f"SELECT next_not_cached_value FROM {quote_name(sequence)}"  # noqa: S608 - a quoted name
 
 
 def _unquoted(name: str) -> str:

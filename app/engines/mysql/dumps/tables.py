@@ -8,6 +8,7 @@ from app.engines.dumping import MOST_OBJECTS, DumpRefused
 from app.engines.errors import shortened
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.flavours import MARIADB
+from app.engines.mysql.quoting import quote_text
 
 BASE, SEQUENCE = "BASE TABLE", "SEQUENCE"
 _VIEWS = ("VIEW", "SYSTEM VIEW")
@@ -32,7 +33,7 @@ class TableList(msgspec.Struct, frozen=True):
     def listing(self, database: str) -> str:
         """A query for those that are still there, in place of `SHOW FULL TABLES`: what was made after the moment of
         a dump isn't part of it, and can't be read in its snapshot."""
-        names = ", ".join(text_literal(name) for name in (*self.kinds, *self.views)) or "''"
+        names = ", ".join(quote_text(name) for name in (*self.kinds, *self.views)) or "''"
         return _LISTING.format(database=database, names=names)
 
     @classmethod
@@ -77,10 +78,6 @@ def _check_number(found: int, most: int, what: str) -> None:
     """Raises `DumpRefused` for more than are kept in memory."""
     if found > most:
         raise DumpRefused(f"it has more than {most} {what}, the most that a dump may have")
-
-
-def text_literal(name: str) -> str:
-    return "'" + name.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def named(name: str) -> str:

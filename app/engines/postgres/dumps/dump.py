@@ -17,6 +17,7 @@ from app.engines.postgres.dumps.refusals import answering, refused, said
 from app.engines.postgres.dumps.roles import without
 from app.engines.postgres.dumps.snapshot import NEVER_WHOLE, Snapshot, snapshot
 from app.engines.postgres.dumps.tools import DumpTools
+from app.engines.postgres.quoting import quote_name
 
 LAYOUT = "pg_custom"
 _LOCK_WAIT_MILLISECONDS = 2000
@@ -42,7 +43,7 @@ class _DumpedContents(Archive):
     def see(self, entry: Entry) -> None:
         schema = entry.namespace or ""
         if entry.kind == "TABLE DATA":
-            self.tables[entry.id] = f"{fingerprints.quoted(schema)}.{fingerprints.quoted(entry.tag)}"
+            self.tables[entry.id] = f"{quote_name(schema)}.{quote_name(entry.tag)}"
         elif entry.kind == "ACL" and self._frozen and entry.tag.startswith(_FROZEN_RIGHTS):
             entry.definition = without(self.database, entry.definition or "")
         elif entry.kind == "SEQUENCE SET":
@@ -200,7 +201,7 @@ def _arguments(held: Snapshot) -> list[str]:
         "--encoding=UTF8",
     ]
     if held.own_schema:
-        arguments.append(f"--exclude-schema={fingerprints.quoted(held.own_schema)}")
+        arguments.append(f"--exclude-schema={quote_name(held.own_schema)}")
     return arguments
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from app.engines.dumping import Content, ContentKind
+from app.engines.postgres.quoting import quote_name
 
 SESSION_SETTINGS = {
     "search_path": "pg_catalog",
@@ -201,7 +202,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def qualified(self) -> str:
-        return f"{quoted(self.schema)}.{quoted(self.name)}"
+        return f"{quote_name(self.schema)}.{quote_name(self.name)}"
 
 
 def sums_in(copied: bytes) -> Iterator[tuple[int, int, int, int]]:
@@ -248,7 +249,7 @@ def fingerprint_of(
 
 
 def _one(number: int, table: Table, names: Sequence[str], where: str) -> str:
-    columns = [f"r.{quoted(name)}" for name in names]
+    columns = [f"r.{quote_name(name)}" for name in names]
     values = [part for column in columns for part in (column, f"'{_SEPARATOR}'")]
     # Of a composite type, IS NULL would mean that all within are null.
     nulls = [f"{column} IS NOT DISTINCT FROM NULL" for column in columns]
@@ -279,7 +280,7 @@ def table_content(table: Table, columns: Sequence[str], rows: int, one: object, 
 
 
 def sequence_content(schema: str, name: str, last: str, called: bool) -> Content:
-    return content(f"{quoted(schema)}.{quoted(name)}", 1, last, called, kind=ContentKind.SEQUENCE)
+    return content(f"{quote_name(schema)}.{quote_name(name)}", 1, last, called, kind=ContentKind.SEQUENCE)
 
 
 def large_objects_content(rows: int, one: int, two: int) -> Content:
@@ -292,7 +293,3 @@ def other_content(kind: str, rows: int, fingerprint: str) -> Content:
 
 def ordered(contents: Iterable[Content]) -> list[Content]:
     return sorted(contents, key=lambda one: (one.name, one.kind))
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -10,11 +10,11 @@ from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import helpers
 from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
 from app.engines.postgres.dumps.dump import LAYOUT, server_version
-from app.engines.postgres.dumps.fingerprints import quoted
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, said
 from app.engines.postgres.dumps.roles import RoleNames
 from app.engines.postgres.dumps.tools import DumpTools, major_of
+from app.engines.postgres.quoting import quote_name
 
 _SESSION = {
     # The account's end is written durably after it, and everything before that with it.
@@ -78,7 +78,7 @@ class _Loadable(Archive):
         elif entry.kind == "POLICY":
             entry.definition = roles.policy(definition)
         elif entry.kind == "EXTENSION" and _OF_TEMPLATE.search(definition):
-            self._of_template.add(f"EXTENSION {quoted(entry.tag)}")
+            self._of_template.add(f"EXTENSION {quote_name(entry.tag)}")
             self._of_template.add(f"EXTENSION {entry.tag}")
         elif entry.kind == "COMMENT" and entry.tag in self._of_template:
             entry.definition = ""
@@ -101,7 +101,7 @@ def _frozen(entry: Entry) -> str | None:
     copy = entry.copy or ""
     if not copy.endswith(_ROWS_FOLLOW):
         return entry.copy
-    table = f"{quoted(entry.namespace or '')}.{quoted(entry.tag)}"
+    table = f"{quote_name(entry.namespace or '')}.{quote_name(entry.tag)}"
     return f"TRUNCATE TABLE ONLY {table}; {copy.removesuffix(_ROWS_FOLLOW)} FROM stdin WITH (FREEZE);\n"
 
 

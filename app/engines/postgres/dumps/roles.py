@@ -12,6 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
+from app.engines.postgres.quoting import quote_name
+
 _TOKEN = re.compile(r"""\s+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[A-Za-z_][A-Za-z0-9_$]*|.""", re.DOTALL)
 _NAME = r'(?:"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_$]*)'
 _DEFAULT_RIGHTS = re.compile(
@@ -65,7 +67,7 @@ class RoleNames:
                 continue
             whose = self.named(_plain(form["to"]))
             if _plain(form["maker"]) in self._carried and whose is not None:
-                to = whose if whose == _EVERYBODY else quoted_name(whose)
+                to = whose if whose == _EVERYBODY else quote_name(whose)
                 yield f"{written[: form.start('to')]}{to}{written[form.end('to') :]}"
 
     def policy(self, text: str) -> str:
@@ -150,10 +152,6 @@ def _statements(text: str) -> Iterator[list[str]]:
 def _after(tokens: list[str], word: str) -> int | None:
     """The place after this word, which isn't quoted."""
     return next((at + 1 for at, token in enumerate(tokens) if token.upper() == word), None)
-
-
-def quoted_name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _plain(token: str) -> str:

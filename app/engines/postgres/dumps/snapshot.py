@@ -21,6 +21,7 @@ from app.engines.postgres.dumps.helpers import Helper
 from app.engines.postgres.dumps.processes import READING
 from app.engines.postgres.dumps.refusals import logging_in, refused
 from app.engines.postgres.errors import LOCK_NOT_AVAILABLE
+from app.engines.postgres.quoting import quote_name
 
 NEVER_WHOLE = "tables are made and dropped all the time: there was no moment at which to hold them all"
 """Why there is no dump, when none of several snapshots was whole."""
@@ -207,7 +208,7 @@ class Snapshot:
     async def _sequences(self) -> list[Content]:
         found = []
         for row in await self._session.fetch(fingerprints.SEQUENCES, self.own_schema):
-            name = f"{fingerprints.quoted(row['schema'])}.{fingerprints.quoted(row['name'])}"
+            name = f"{quote_name(row['schema'])}.{quote_name(row['name'])}"
             last, called = await self._session.fetchrow(f"SELECT last_value, is_called FROM {name}")  # noqa: S608
             found.append(fingerprints.sequence_content(row["schema"], row["name"], str(last), called))
         return found

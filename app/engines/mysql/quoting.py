@@ -1,0 +1,11 @@
+"""Names and texts as MySQL's and MariaDB's statements have them."""
+
+
+def quote_name(name: str) -> str:
+    """Whatever a tenant may have called something."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_text(text: str) -> str:
+    """For sessions in which a backslash is an escape, as it is by default."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
