@@ -30,6 +30,12 @@ TAKEN = """
   return taken;
 })
 """
+TYPED = """
+() => {
+  const { labels, value, spellcheck } = document.activeElement;
+  return { into: labels?.[0]?.textContent, value, focused: document.hasFocus(), spellcheck };
+}
+"""
 MARKUP = "<img src=x onerror=alert(1)>"
 MANY = 250
 
@@ -117,6 +123,7 @@ async def test_the_keyboard_is_enough(visit: Visit) -> None:
     await expect(page.get_by_role("heading", name="New database")).to_be_focused()
     await reach(page, "Name")
     await page.keyboard.type("by-keyboard")
+    assert await page.evaluate(TYPED) == {"into": "Name", "value": "by-keyboard", "focused": True, "spellcheck": False}
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="by-keyboard", exact=True)).to_be_focused()
     # Where the link stays, too.

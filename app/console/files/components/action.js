@@ -66,7 +66,7 @@ function Confirmation({ label, title = label, call, shown = call, confirm = labe
       <form onSubmit=${submit}>
         ${children}
         ${typed &&
-        html`<${Field} label=${`Type ${typed} to confirm`} value=${text} onValue=${setText} autocomplete="off" spellcheck="false" />`}
+        html`<${Field} label=${`Type ${typed} to confirm`} value=${text} onValue=${setText} autocomplete="off" spellcheck=${false} />`}
         <${ErrorNote} error=${action.error} />
         <${Curl} call=${shown} idempotencyKey=${action.key} />
         <div class="buttons">

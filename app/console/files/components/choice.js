@@ -26,7 +26,7 @@ export function Choice({ label, list, option, value, onValue, none = "Choose", c
   return html`
     ${onFind &&
     (more || find) &&
-    html`<${Field} label=${`${label}: name begins with`} type="search" value=${find} onValue=${onFind} autocomplete="off" spellcheck="false" />`}
+    html`<${Field} label=${`${label}: name begins with`} type="search" value=${find} onValue=${onFind} autocomplete="off" spellcheck=${false} />`}
     <${Field}
       label=${label}
       value=${value}

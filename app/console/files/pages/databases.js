@@ -152,7 +152,7 @@ function Typed({ name, label, pattern, wrong, query, ...others }) {
     onValue=${(/** @type {string} */ value) => setText(name === "name" ? value.toLowerCase() : value)}
     error=${usable ? null : wrong}
     autocomplete="off"
-    spellcheck="false"
+    spellcheck=${false}
     ...${others}
   />`;
 }

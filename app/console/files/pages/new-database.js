@@ -87,7 +87,7 @@ function Form() {
           maxlength="63"
           pattern=${NAME}
           autocomplete="off"
-          spellcheck="false"
+          spellcheck=${false}
         />
         <${Field}
           label="Engine"
@@ -154,7 +154,7 @@ function Form() {
             rows="3"
             error=${errors.labels}
             hint="One a line, as key:value."
-            spellcheck="false"
+            spellcheck=${false}
           />
           <${Field}
             label="Expires at"

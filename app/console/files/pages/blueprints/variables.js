@@ -72,11 +72,11 @@ export function Declarations({ variables, onVariables, found, error }) {
       ${variables.map(
         (row, at) => html`<div class="panel" key=${at} role="group" aria-label=${`Variable ${row.name}`}>
           <div class="filters">
-            <${Field} label="Name" value=${row.name} onValue=${(/** @type {string} */ name) => change(at, { name })} autocomplete="off" spellcheck="false" />
+            <${Field} label="Name" value=${row.name} onValue=${(/** @type {string} */ name) => change(at, { name })} autocomplete="off" spellcheck=${false} />
             <${Field} label="Type" value=${row.type} options=${TYPES} onValue=${(/** @type {string} */ type) => change(at, { type })} />
             <${Field} label="Default" value=${row.default} onValue=${(/** @type {string} */ text) => change(at, { default: text })} autocomplete="off" />
             ${TEXTS.includes(row.type) &&
-            html`<${Field} label="Pattern" value=${row.pattern ?? ""} onValue=${(/** @type {string} */ pattern) => change(at, { pattern })} spellcheck="false" />`}
+            html`<${Field} label="Pattern" value=${row.pattern ?? ""} onValue=${(/** @type {string} */ pattern) => change(at, { pattern })} spellcheck=${false} />`}
             ${TEXTS.includes(row.type) && bound(at, row, "max_length", "Most characters")}
             ${NUMBERS.includes(row.type) && bound(at, row, "min", "Least")} ${NUMBERS.includes(row.type) && bound(at, row, "max", "Most")}
             ${row.type === "enum" &&
@@ -142,7 +142,7 @@ export function Values({ definitions, texts, onTexts, errors }) {
       label=${name}
       type=${one.secret ? "password" : "text"}
       autocomplete="off"
-      spellcheck="false"
+      spellcheck=${false}
       required=${needed}
       inputmode=${NUMBERS.includes(one.type) ? "decimal" : undefined}
       options=${choices && !one.secret ? [{ value: "", label: needed ? "Choose" : "Not given" }, ...choices] : undefined}

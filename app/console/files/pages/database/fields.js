@@ -13,7 +13,7 @@ export const moment = (text) => (text ? new Date(text).toISOString() : null);
  */
 export function CloneFields({ fields, onFields }) {
   return html`
-    <${Field} label="Name of the new database" value=${fields.name} onValue=${(/** @type {string} */ name) => onFields({ ...fields, name })} maxlength="63" autocomplete="off" spellcheck="false" />
+    <${Field} label="Name of the new database" value=${fields.name} onValue=${(/** @type {string} */ name) => onFields({ ...fields, name })} maxlength="63" autocomplete="off" spellcheck=${false} />
     ${fields.pause !== undefined &&
     html`<${Field}
       label="Copy at once where the host can"

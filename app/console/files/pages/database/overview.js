@@ -148,10 +148,10 @@ function Changes({ database, reload }) {
     <div class="buttons">
       <${Action} label="Rename" call=${patch({ name })} ready=${name !== "" && name !== database.name} onOpen=${() => setName(database.name)} onDone=${reload} ...${member}>
         <p>Only the name in Headwater changes: the address, the user and the name on the host stay.</p>
-        <${Field} label="Name" value=${name} onValue=${setName} maxlength="63" autocomplete="off" spellcheck="false" hint="Lowercase letters, digits and hyphens." />
+        <${Field} label="Name" value=${name} onValue=${setName} maxlength="63" autocomplete="off" spellcheck=${false} hint="Lowercase letters, digits and hyphens." />
       <//>
       <${Action} label="Edit labels" call=${patch({ labels: changedLabels(database.labels, text) })} confirm="Save" onOpen=${() => setText(asLines(database.labels))} onDone=${reload} ...${member}>
-        <${Field} label="Labels" rows=${6} value=${text} onValue=${setText} spellcheck="false" hint="One on a line, as key:value. No place for secrets: labels are in webhooks." />
+        <${Field} label="Labels" rows=${6} value=${text} onValue=${setText} spellcheck=${false} hint="One on a line, as key:value. No place for secrets: labels are in webhooks." />
       <//>
       <${Action}
         label=${database.deletion_protection ? "Take protection away" : "Protect from deletion"}

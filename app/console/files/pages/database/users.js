@@ -196,7 +196,7 @@ function Make({ database, onDone }) {
     result=${given}
     ...${allowed(database)}
   >
-    <${Field} label="Name" value=${fields.name} onValue=${set("name")} maxlength="32" autocomplete="off" spellcheck="false" hint="A letter, then lowercase letters, digits, _ and -." />
+    <${Field} label="Name" value=${fields.name} onValue=${set("name")} maxlength="32" autocomplete="off" spellcheck=${false} hint="A letter, then lowercase letters, digits, _ and -." />
     <${Field}
       label="Access"
       value=${fields.access}

@@ -72,6 +72,6 @@ function Pause({ label, method, again }) {
   const [uuid, setUuid] = useState("");
   return html`<${Action} label=${label} danger=${method === "POST"} confirm=${label} call=${{ method, path: "/operator/databases/{uuid}/pauses", params: { uuid: uuid.trim() } }} ready=${uuid.trim() !== ""} onDone=${again} ...${forOperators()}>
     <p>${method === "POST" ? "Its connections end, and nobody logs in until an operator resumes it." : "Its credentials work again, whatever it was paused for."}</p>
-    <${Field} label="Its uuid" value=${uuid} onValue=${setUuid} autocomplete="off" spellcheck="false" />
+    <${Field} label="Its uuid" value=${uuid} onValue=${setUuid} autocomplete="off" spellcheck=${false} />
   <//>`;
 }
