@@ -10,13 +10,13 @@ const client = createClient<paths>({
 });
 const change = () => ({ "Idempotency-Key": crypto.randomUUID() });
 // That fields with defaults may be left out, and that variables may have any names.
-const wish: components["schemas"]["CreateDatabase"] = { name: "orders" };
+const creation: components["schemas"]["CreateDatabase"] = { name: "orders" };
 const application: components["schemas"]["ApplyToDatabase"] = { blueprint_uuid: "", variables: { table: "notes" } };
 void application;
 
 const created = await client.POST("/api/v1/databases", {
   params: { query: { wait: true, timeout: 60 }, header: change() },
-  body: wish,
+  body: creation,
 });
 const path = { uuid: created.data!.data.uuid };
 const got = await client.GET("/api/v1/databases/{uuid}", { params: { path } });

@@ -8,7 +8,7 @@ from tests.workflows.fakes import Script, fails
 from tests.workflows.scenario import Scenario
 
 ROUND = 3
-"""Tries of the first round, when our own side fails; before it comes the one at hand."""
+"""Attempts of the first round, when our own side fails; before it comes the local activity."""
 DELIVER = DeliverWebhookInput(delivery=41, endpoint=3, team_id=7, event="database.provisioned")
 AGAIN = DeliverWebhookInput(delivery=41, endpoint=3, team_id=7, event="database.provisioned", round=1)
 ATTEMPT = "attempt_delivery"
