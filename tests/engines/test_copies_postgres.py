@@ -1,20 +1,20 @@
 """A database that its server copies at once. What a host shares can't be made here, so the hosts say that they do."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 import pytest_asyncio
 
 from app.engines.base import Access, EngineAdapter, Tenant
+from app.engines.postgres.dumps import copying
 from tests.engines.accounts import user_of
 from tests.engines.harness import LIMITS, EngineHost, Session, new_tenant, session_of, tenants
 from tests.engines.test_dumped_rights import check, protect
 from tests.engines.test_dumps import tables
 from tests.engines.test_dumps_postgres import cut_often, make_everything
 from tests.servers import RunningServer
+from tests.support.logs import logged_by
 from tests.support.shared_blocks import said_to_share
-from tests.support.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
 
@@ -58,10 +58,11 @@ async def test_a_copy_that_takes_too_long_is_given_up(sharing: EngineHost) -> No
         try:
             await root.run("BEGIN")
             await root.run(f"COMMENT ON DATABASE {source.name} IS 'locked'")
-            async with asyncio.timeout(LIMIT_SECONDS):
+            with logged_by(copying) as lines:
                 copied = await sharing.adapter.copy_database(source, target)
             assert not copied.done
             assert copied.held_seconds > 0
+            assert ["statement timeout" in line["reason"] for line in lines] == [True]
             await sharing.adapter.verify_login(source)
             await root.run("ROLLBACK")
         finally:

@@ -76,10 +76,10 @@ class Bench:
 
 @asynccontextmanager
 async def bench(control_dsn: str, *servers: RunningServer) -> AsyncIterator[Bench]:
-    """On a fresh database of our own, with these servers as the region's hosts."""
+    """On a fresh database of our own, with these servers as the region's hosts. The API has the page of metrics too."""
     key = new_key_setting()
     box = SecretBox.from_setting(key)
-    async with lone_api(control_dsn, secret_keys=key, pool_size=0) as api:
+    async with lone_api(control_dsn, secret_keys=key, pool_size=0, metrics_port=8000) as api:
         for server in servers:
             admin = await (postgres_provisioner if server.flavour == "postgres" else mysql_provisioner)(
                 server, uuid4().hex, name=f"bench_{uuid4().hex[:8]}"

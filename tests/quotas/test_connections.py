@@ -103,9 +103,14 @@ async def _grabbed(*greedy: dict[str, Any]) -> AsyncIterator[list[Session]]:
 
 @asynccontextmanager
 async def _kept(made: dict[str, Any]) -> AsyncIterator[Session]:
-    with suppress(Exception):  # the service may end it
-        async with session_of(made) as session:
-            yield session
+    """A session that the service may end: closing it may fail, and what fails in the block is the test's own."""
+    opened = session_of(made)
+    session = await opened.__aenter__()
+    try:
+        yield session
+    finally:
+        with suppress(Exception):
+            await opened.__aexit__(None, None, None)
 
 
 async def _in_the_end(work: Callable[[], Awaitable[Any]]) -> Any:
