@@ -280,6 +280,8 @@ async def test_a_team_that_locks_its_own_accounts(control_dsn: str, tmp_path: Pa
     async with _small_server(tmp_path, None) as server, bench(control_dsn, server) as on_bench:
         team = Stepped(on_bench, await on_bench.api.caller(tier="pro"))
         greedy = [await team.created("postgres", connection_hard_limit=30) for _ in range(2)]
+        # Here the service's account has none of the reserved connections, but the one that looks.
+        assert not await _look(on_bench)
         async with AsyncExitStack() as locking:
             for made in greedy:
                 session = await locking.enter_async_context(_kept(made))
