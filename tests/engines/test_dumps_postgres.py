@@ -15,7 +15,8 @@ from app.engines.base import EngineAdapter, EngineLimits, HostFull, HostUnavaila
 from app.engines.dumping import DumpRefused, LoadRefused
 from app.engines.postgres import PostgresAdapter
 from app.engines.postgres.connections import PostgresConnections
-from app.engines.postgres.dumps import helpers
+from app.engines.postgres.dumps import dump, helpers
+from app.engines.postgres.dumps import snapshot as snapshots
 from app.engines.postgres.dumps.archive import Archive
 from app.engines.postgres.dumps.dump import server_version
 from app.engines.postgres.dumps.processes import RunningTool, environment
@@ -305,6 +306,20 @@ async def test_what_was_added_to_an_extension_is_never_left_out_in_silence(host:
         await host.adapter.load(target, form, streamed(chunks))
         assert await host.adapter.contents(target) == told
         assert tables(told) == {'"public"."orders"': 1}
+
+
+async def test_more_sequences_than_a_dump_may_have(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            for number in range(3):
+                await session.run(f"CREATE SEQUENCE s{number}")
+        assert len((await dumped(host, tenant))[2]) >= 3
+        for module in (dump, snapshots):
+            monkeypatch.setattr(module, "MOST_OBJECTS", 2)
+        with pytest.raises(DumpRefused, match="sequences"):
+            await dumped(host, tenant)
+        with pytest.raises(DumpRefused, match="sequences"):
+            await host.adapter.contents(tenant)
 
 
 async def test_a_login_that_is_refused_for_now_fails_no_dump(host: EngineHost, tmp_path: Path) -> None:

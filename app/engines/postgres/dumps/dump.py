@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 
 from app.engines.base import Tenant
-from app.engines.dumping import Content, ContentKind, Dump, DumpFormat, DumpRefused
+from app.engines.dumping import MOST_OBJECTS, Content, ContentKind, Dump, DumpFormat, DumpRefused
 from app.engines.pacing import Pace
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import fingerprints, helpers
@@ -15,7 +15,7 @@ from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, refused, said
 from app.engines.postgres.dumps.roles import without
-from app.engines.postgres.dumps.snapshot import NEVER_WHOLE, Snapshot, snapshot
+from app.engines.postgres.dumps.snapshot import NEVER_WHOLE, TOO_MANY_SEQUENCES, Snapshot, snapshot
 from app.engines.postgres.dumps.tools import DumpTools
 from app.engines.postgres.quoting import quote_name
 
@@ -50,6 +50,8 @@ class _DumpedContents(Archive):
             found = _SETVAL.search(entry.definition or "")
             if found is None:
                 raise ArchiveInvalid(f"the value of the sequence {entry.tag} can't be read")
+            if len(self.sequences) >= MOST_OBJECTS:
+                raise ArchiveInvalid(TOO_MANY_SEQUENCES)
             self.sequences.append(fingerprints.sequence_content(schema, entry.tag, found[1], found[2] == "true"))
 
 

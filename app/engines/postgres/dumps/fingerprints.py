@@ -74,7 +74,7 @@ WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND NOT starts_with(n.nspname,
   AND n.nspname <> 'information_schema' AND n.nspname <> $1
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
                   AND d.deptype = 'e')
-ORDER BY n.nspname, c.relname
+ORDER BY n.nspname, c.relname LIMIT $2
 """
 # In pieces: an object may have terabytes.
 _PIECE = 2**20

@@ -25,6 +25,7 @@ from app.engines.postgres.quoting import quote_name
 
 NEVER_WHOLE = "tables are made and dropped all the time: there was no moment at which to hold them all"
 """Why there is no dump, when none of several snapshots was whole."""
+TOO_MANY_SEQUENCES = f"it has more than {MOST_OBJECTS} sequences, the most that a dump may have"
 _BATCH = 50
 """Of the tables that one statement reads."""
 _BLOCKS = 8192
@@ -207,7 +208,10 @@ class Snapshot:
 
     async def _sequences(self) -> list[Content]:
         found = []
-        for row in await self._session.fetch(fingerprints.SEQUENCES, self.own_schema):
+        rows = await self._session.fetch(fingerprints.SEQUENCES, self.own_schema, MOST_OBJECTS + 1)
+        if len(rows) > MOST_OBJECTS:
+            raise DumpRefused(TOO_MANY_SEQUENCES)
+        for row in rows:
             name = f"{quote_name(row['schema'])}.{quote_name(row['name'])}"
             last, called = await self._session.fetchrow(f"SELECT last_value, is_called FROM {name}")  # noqa: S608
             found.append(fingerprints.sequence_content(row["schema"], row["name"], str(last), called))
