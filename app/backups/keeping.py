@@ -57,6 +57,7 @@ class _Held(msgspec.Struct, frozen=True):
     keep_last: int | None
     """The database's own, where it has one."""
     plan: str
+    """That of its database, as the newest of them has it."""
     scheduled: bool
     held: bool
 
@@ -66,11 +67,12 @@ class _Held(msgspec.Struct, frozen=True):
 
 
 _HELD = f"""
-SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled, plan,
-       row_number() OVER (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) AS place,
+SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled,
+       row_number() OVER newest AS place, first_value(plan) OVER newest AS plan,
        (SELECT p.keep_last FROM backup_policies p WHERE p.database_id = backups.database_id) AS keep_last,
        {records.HELD} AS held
-FROM backups WHERE team_id = $1 AND status = 'completed' ORDER BY consistent_at, id
+FROM backups WHERE team_id = $1 AND status = 'completed'
+WINDOW newest AS (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) ORDER BY consistent_at, id
 """  # noqa: S608  our own words
 
 

@@ -51,14 +51,20 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND NOT starts_with(n.
 ORDER BY n.nspname, c.relname LIMIT $2
 """
 # A part of an extension is in no dump, nor are its rows. Whoever has an extension may add what is its own to it; the
-# parts that the extension's script makes are the first superuser's, whose ownership is not recorded.
+# parts that the extension's script makes are the first superuser's, whose ownership is not recorded. Where the script
+# asks for no superuser they belong to who ran it: there only tables are refused, which may have rows.
 ADDED_TO_EXTENSIONS = """
 SELECT pg_describe_object(d.classid, d.objid, 0) AS part, quote_ident(x.extname) AS extension
 FROM pg_depend d JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid
 JOIN pg_shdepend o ON o.classid = d.classid AND o.objid = d.objid AND o.deptype = 'o'
      AND o.refclassid = 'pg_authid'::regclass
      AND o.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-WHERE d.deptype = 'e' AND pg_has_role(o.refobjid, 'MEMBER') LIMIT 1
+WHERE d.deptype = 'e' AND pg_has_role(o.refobjid, 'MEMBER') AND (
+    EXISTS (SELECT FROM pg_class c
+            WHERE d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind IN ('r', 'p'))
+    OR coalesce((SELECT v.superuser FROM pg_available_extension_versions v
+                 WHERE v.name = x.extname AND v.version = x.extversion), true)
+) LIMIT 1
 """
 # Of some tables at a time: together they may have millions. A table that is locked has as many blocks now as it had at
 # an earlier moment, or more.

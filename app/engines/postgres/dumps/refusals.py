@@ -30,14 +30,11 @@ def refused(host: str) -> Iterator[None]:
 def logging_in(host: str) -> Iterator[None]:
     """The same around a login of a dump's own account. It is refused when the tenant's access was ended meanwhile, or
     where no connection is free, which is no fault of the database: raises `HostUnavailable` then."""
-    try:
-        yield
-    except (LoginRefused, TenantFull) as error:
-        raise HostUnavailable(str(error), code=error.code) from error
-    except HostUnavailable:
-        raise
-    except EngineError as error:
-        raise DumpRefused(str(error), code=error.code) from error
+    with refused(host):
+        try:
+            yield
+        except (LoginRefused, TenantFull) as error:
+            raise HostUnavailable(str(error), code=error.code) from error
 
 
 _LOST = (
