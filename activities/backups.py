@@ -10,16 +10,22 @@ from app.backups.admission import admit_waiting
 from app.backups.policies import BackupTerms
 from app.backups.proving import BackupProving
 from app.backups.taking import BackupTaking
-from app.contracts.backups import BackupActivities, BackupRecordActivities, BackupStatus, ProofStatus, ProveBackupInput
+from app.contracts.backups import (
+    BackupActivities,
+    BackupRecordActivities,
+    BackupStatus,
+    ProofActivities,
+    ProofStatus,
+    ProveBackupInput,
+)
 
 
 class BackupActivitiesOnHosts(BackupActivities):
-    """Between the registered hosts and the store of backups."""
+    """From the registered hosts to the store of backups."""
 
-    def __init__(self, terms: BackupTerms, taking: BackupTaking, proving: BackupProving) -> None:
+    def __init__(self, terms: BackupTerms, taking: BackupTaking) -> None:
         self._terms = terms
         self._taking = taking
-        self._proving = proving
 
     @activity.defn(name="take_backup")
     async def take_backup(self, backup: UUID) -> BackupStatus:
@@ -28,6 +34,13 @@ class BackupActivitiesOnHosts(BackupActivities):
             # Its end makes room.
             await admit_waiting(self._terms.limits)
             return status
+
+
+class ProofActivitiesOnHosts(ProofActivities):
+    """From the store of backups to scratch databases on the registered hosts."""
+
+    def __init__(self, proving: BackupProving) -> None:
+        self._proving = proving
 
     @activity.defn(name="prove_backup")
     async def prove_backup(self, test: ProveBackupInput) -> ProofStatus:

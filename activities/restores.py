@@ -1,7 +1,7 @@
 """Activities that bring data into databases."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from uuid import UUID
 
 from temporalio import activity
@@ -28,7 +28,9 @@ from app.contracts.restores import (
     RestoreActivities,
     RestoreRecordActivities,
 )
+from app.core.limiter import Limiter, LimitReached
 from app.core.secrets import SecretBox
+from app.databases import records as databases
 from app.databases.passwords import tenant_of
 from app.engines.base import EngineAdapter
 from app.engines.dumping import LoadRefused
@@ -39,6 +41,8 @@ from app.provisioning.lifecycle import fail_restoration
 from app.quotas.plans import Plans
 from app.store.locks import database_lock
 
+MAX_PER_TEAM = 3
+MAX_PER_HOST = 4
 _FINAL: Mapping[type[Exception], str] = {
     BackupDamaged: kinds.BACKUP_DAMAGED,
     ContentsDiffer: kinds.BACKUP_DAMAGED,
@@ -74,21 +78,50 @@ def _kind(kinds_of: Mapping[type[Exception], str], fault: Exception) -> str:
     return next(kind for type_, kind in kinds_of.items() if isinstance(fault, type_))
 
 
+class TransferSlots:
+    """How many loads of one team, and on one host, a worker is at: each may last for hours, by what the tenant has in
+    it."""
+
+    def __init__(self, per_team: int = MAX_PER_TEAM, per_host: int = MAX_PER_HOST) -> None:
+        self._of_team = Limiter[int](per_team)
+        self._of_host = Limiter[int](per_host)
+
+    @asynccontextmanager
+    async def slot(self, restoration: UUID) -> AsyncIterator[None]:
+        """For the block. Fails with `SLOTS_TAKEN`: the workflow waits, and takes no slot of the queue meanwhile."""
+        database = await databases.find(await records.database_of(restoration))
+        assert database is not None, "rows of databases are kept"
+        with ExitStack() as held:
+            try:
+                if database.team_id is not None:
+                    held.enter_context(self._of_team.slot_now(database.team_id))
+                held.enter_context(self._of_host.slot_now(database.host_id))
+            except LimitReached:
+                reason = "this worker is at as many loads of the team, or on the host, as it takes at once"
+                raise failure(kinds.SLOTS_TAKEN, reason, final=True) from None
+            yield
+
+
 class FillActivitiesOnHosts(FillActivities):
     """Through the adapters of the registered hosts, and the store of backups."""
 
     def __init__(self, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
         self._transfers = Transfers(box, store, adapters)
+        self._filling = TransferSlots()
+        self._exchanging = TransferSlots(per_team=2)
+        """Of their own: the database is closed to its tenant."""
 
     @activity.defn(name="fill_database")
     async def fill_database(self, restoration: UUID) -> None:
         with as_restore_failures():
-            await self._transfers.fill(restoration, activity.info().workflow_id)
+            async with self._filling.slot(restoration):
+                await self._transfers.fill(restoration, activity.info().workflow_id)
 
     @activity.defn(name="exchange_data")
     async def exchange_data(self, restoration: UUID) -> None:
         with as_restore_failures():
-            await self._transfers.exchange(restoration, activity.info().workflow_id)
+            async with self._exchanging.slot(restoration):
+                await self._transfers.exchange(restoration, activity.info().workflow_id)
 
 
 class RestoreActivitiesOnHosts(RestoreActivities):

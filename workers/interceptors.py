@@ -19,7 +19,7 @@ from app.contracts.backups import (
     FINAL_BACKUP_PENDING,
 )
 from app.contracts.engine import ENGINE_REFUSED, HOST_FULL, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
-from app.contracts.restores import BACKUP_UNREADABLE, DATA_NOT_BACK, SOURCE_AWAY
+from app.contracts.restores import BACKUP_UNREADABLE, DATA_NOT_BACK, SLOTS_TAKEN, SOURCE_AWAY
 from app.contracts.retries import ATTEMPTS_AT_ONCE
 from app.core.clock import utc_now
 from app.core.metrics.counters import ACTIVITY_SECONDS
@@ -40,6 +40,7 @@ _REASONS = {
     FINAL_BACKUP_FAILED: ReasonCode.FINAL_BACKUP_FAILED,
     BACKUP_UNREADABLE: ReasonCode.BACKUP_IDENTITY_NEEDED,
     SOURCE_AWAY: ReasonCode.SOURCE_UNAVAILABLE,
+    SLOTS_TAKEN: ReasonCode.QUEUED,
     DATA_NOT_BACK: ReasonCode.DATA_NOT_BACK,
     BACKUP_STORE_UNAVAILABLE: ReasonCode.BACKUP_STORE_UNAVAILABLE,
     BACKUP_STORE_REFUSED: ReasonCode.BACKUP_STORE_REFUSED,
@@ -113,7 +114,7 @@ class _StepActivity(ActivityInboundInterceptor):
             return await super().execute_activity(input)
         except ApplicationError as failure:
             await _end(reporting)
-            if failure.type != NOT_WANTED and _is_last(info):
+            if failure.type != NOT_WANTED and (failure.type == SLOTS_TAKEN or _is_last(info)):
                 await _report(note_failure(attempt, _REASONS.get(failure.type or "", ReasonCode.STEP_FAILED)))
             raise
         except asyncio.CancelledError:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from activities.applications import ApplicationActivitiesOnHosts
-from activities.backups import BackupActivitiesOnHosts, BackupActivitiesOnStore
+from activities.backups import BackupActivitiesOnHosts, BackupActivitiesOnStore, ProofActivitiesOnHosts
 from activities.control import ControlActivitiesOnStore
 from activities.credentials import CredentialActivitiesOnHosts
 from activities.engine import EngineActivitiesOnHosts
@@ -23,7 +23,7 @@ from app.backups.policies import BackupTerms
 from app.backups.proving import BackupProving
 from app.backups.storage.store import BackupStore
 from app.backups.taking import BackupTaking
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_region
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_region, restore_region
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.hosts.adapters import Adapters
@@ -35,6 +35,8 @@ from app.upkeep.sweep import Retention
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 BACKUP_SLOTS = 8
+RESTORE_SLOTS = 8
+"""More than one team can take: its loads, its exchanges and its backups in restores."""
 
 
 class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,19 +125,34 @@ _ENGINE = QueueConfig(
     # Each uses one connection for its lock and one for its work.
     max_connections=2 * (2 * HOST_SLOTS + 2 * HOST_SLOTS),
 )
+
+
+def _taking(tools: WorkerDependencies) -> BackupActivitiesOnHosts:
+    taking = BackupTaking(tools.backup_terms, tools.box, tools.backup_store, tools.adapters, tools.host_slots)
+    return BackupActivitiesOnHosts(tools.backup_terms, taking)
+
+
 _BACKUPS = QueueConfig(
     implementations=(
-        lambda tools: BackupActivitiesOnHosts(
-            tools.backup_terms,
-            BackupTaking(tools.backup_terms, tools.box, tools.backup_store, tools.adapters, tools.host_slots),
-            BackupProving(tools.backup_terms, tools.box, tools.backup_store, tools.adapters),
+        _taking,
+        lambda tools: ProofActivitiesOnHosts(
+            BackupProving(tools.backup_terms, tools.box, tools.backup_store, tools.adapters)
         ),
+    ),
+    # A store that hangs, and dumps that give way for hours, take these slots and nobody else's.
+    max_activities=BACKUP_SLOTS,
+    # Each has one for a moment, one more for its signs of life, and a test one that holds its scratch's lock.
+    max_connections=3 * BACKUP_SLOTS,
+)
+_RESTORES = QueueConfig(
+    implementations=(
+        # For the backups that restores wait for.
+        _taking,
         lambda tools: FillActivitiesOnHosts(tools.box, tools.backup_store, tools.adapters),
     ),
-    # Dumps, loads and restore tests together. A store that hangs takes these places and nobody else's.
-    max_activities=BACKUP_SLOTS,
-    # Each has one for a moment, one more for its signs of life, and for a load two that hold its locks.
-    max_connections=4 * BACKUP_SLOTS,
+    max_activities=RESTORE_SLOTS,
+    # Each has one for a moment, one more for its signs of life, and two that hold its locks.
+    max_connections=4 * RESTORE_SLOTS,
 )
 _WEBHOOKS = QueueConfig(
     # What an earlier version has begun. Deliveries themselves are made beside this, by `workers.deliveries`.
@@ -148,8 +165,11 @@ _WEBHOOKS = QueueConfig(
 
 
 def queue_config(queue: str) -> QueueConfig:
-    """The webhook queue has deliveries; a region's backup queue has dumps and loads, its engine queue has provisionings
-    and work on engines; the control queue has all other workflows, and the activities on our own database."""
+    """The webhook queue has deliveries; a region's backup queue has dumps and restore tests, its restore queue has
+    loads, its engine queue has provisionings and work on engines; the control queue has all other workflows, and the
+    activities on our own database."""
     if backup_region(queue) is not None:
         return _BACKUPS
+    if restore_region(queue) is not None:
+        return _RESTORES
     return {CONTROL_QUEUE: _CONTROL, WEBHOOK_QUEUE: _WEBHOOKS}.get(queue, _ENGINE)

@@ -14,7 +14,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from app.backups.storage.store import BackupStore
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region, with_backup_queues
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, engine_region, with_transfer_queues
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect_from_settings
@@ -66,7 +66,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
     if not settings.control_dsn:
         raise ValueError("HEADWATER_CONTROL_DSN is not set")
     backup_store = BackupStore.from_settings(settings, box)
-    queues = with_backup_queues(queues)
+    queues = with_transfer_queues(queues)
     metrics = WorkerMetrics(settings, queues)
     async with AsyncExitStack() as stack:
         if tracer is not None:

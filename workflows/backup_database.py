@@ -49,7 +49,7 @@ class BackupDatabaseWorkflow(BackupDatabase):
 
     async def _take(self, request: BackupDatabaseInput) -> BackupStatus:
         action = f"back up database {request.database}"
-        policy = policies.backup(request.region, action)
+        policy = policies.backup(request.region, action, in_restore=request.in_restore)
         rounds = request.round
         while rounds < MOST_ROUNDS:
             workflow.set_current_details(f"About to {action}.")

@@ -9,7 +9,7 @@ from datetime import timedelta
 from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
 from app.contracts.restores import TRANSFER_LIMIT
 from app.contracts.retries import ATTEMPTS_AT_ONCE
 
@@ -115,7 +115,7 @@ def transfer(region: str, summary: str, *, urgent: bool = True) -> ActivityConfi
     """Moving the data of a database, which takes as long as there is data. As many attempts come at once as of an
     engine's step; each begins from the beginning."""
     return ActivityConfig(
-        task_queue=backup_queue(region),
+        task_queue=restore_queue(region),
         summary=summary,
         priority=Priority.default if urgent else _NOBODY_WAITS,
         start_to_close_timeout=TRANSFER_LIMIT,
@@ -143,11 +143,12 @@ def attempt(region: str, summary: str) -> ActivityConfig:
     )
 
 
-def backup(region: str, summary: str) -> ActivityConfig:
-    """A dump, a load, or both. It may take as long as the data needs, and is tried once: the workflow waits between the
-    attempts. Its priority and its fairness are the workflow's."""
+def backup(region: str, summary: str, *, in_restore: bool = False) -> ActivityConfig:
+    """A dump, or a restore test. It may take as long as the data needs, and is tried once: the workflow waits between
+    the attempts. Its priority and its fairness are the workflow's. One that a restore waits for has the restore's
+    queue: on its own, dumps that give way may keep every slot for hours."""
     return ActivityConfig(
-        task_queue=backup_queue(region),
+        task_queue=restore_queue(region) if in_restore else backup_queue(region),
         summary=summary,
         start_to_close_timeout=timedelta(hours=24),
         heartbeat_timeout=_BACKUP_HEARTBEAT,

@@ -3,7 +3,7 @@
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from app.contracts.backups import BackupActivities, BackupRecordActivities, ProveBackup, ProveBackupInput
+from app.contracts.backups import BackupRecordActivities, ProofActivities, ProveBackup, ProveBackupInput
 from app.contracts.engine import NOT_WANTED
 from workflows import policies
 from workflows.engine_steps import failure_type, pause, reason, record
@@ -24,7 +24,7 @@ class ProveBackupWorkflow(ProveBackup):
         while rounds < MOST_ROUNDS:
             workflow.set_current_details(f"About to {action}.")
             try:
-                status = await workflow.execute_activity_method(BackupActivities.prove_backup, request, **policy)
+                status = await workflow.execute_activity_method(ProofActivities.prove_backup, request, **policy)
             except ActivityError as failure:
                 if is_cancelled_exception(failure):
                     raise

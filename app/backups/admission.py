@@ -22,7 +22,7 @@ from app.store.session import execute, fetch_all, fetch_scalar, transaction
 
 QUEUE = "queue"
 """The operation's step that ends with the admission."""
-PER_HOST = 2
+PER_HOST = 3
 PER_TEAM = 2
 _MOST = 100
 """What one look admits at most."""
@@ -31,7 +31,8 @@ _LOCK = 0x6861_6261_636B_7570
 
 
 class BackupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most backups under way at once."""
+    """The most backups under way at once; those of restores are counted apart. While a team has fewer than a host has,
+    it never takes all of a host."""
 
     per_host: int = PER_HOST
     per_team: int = PER_TEAM
@@ -51,16 +52,25 @@ class WaitingBackup(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
     """Of the request that asked for it, or for the restore before which it is taken."""
 
+    @property
+    def in_restore(self) -> bool:
+        """Whether a restore waits for it, with the database closed."""
+        return self.kind is BackupKind.BEFORE_RESTORE
 
-class _UnderWay(msgspec.Struct, frozen=True, kw_only=True):
+
+class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of a team have been admitted on a host, and have not ended."""
+
     team_id: int
     host_id: int
+    in_restore: bool
     number: int
 
 
 # One at a time of each database; none while its data is being replaced, but for the one that is taken before that. Of
 # each team the first few are looked at, so that a team with a thousand waiting ones doesn't hide the others'. What has
-# waited for long comes before everything else: who asks for one after the other would keep those of policies waiting.
+# waited for long comes before everything else but restores: who asks for one after the other would keep those of
+# policies waiting.
 _WAITING = """
 SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
     SELECT o.request_id FROM operations o WHERE o.database_id = w.database_id AND o.finished_at IS NULL
@@ -69,7 +79,8 @@ SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
     SELECT b.id, b.uuid, b.database_id, b.database_uuid AS database, b.engine, b.region, b.team_id, d.host_id, b.kind,
            b.priority, r.rank, row_number() OVER (PARTITION BY b.team_id ORDER BY r.rank, b.id) AS place
     FROM backups b JOIN databases d ON d.id = b.database_id CROSS JOIN LATERAL (
-        SELECT CASE WHEN b.created_at < now() - interval '10 minutes' THEN 0 ELSE b.priority END AS rank
+        SELECT CASE WHEN b.kind = 'before_restore' THEN -1
+                    WHEN b.created_at < now() - interval '10 minutes' THEN 0 ELSE b.priority END AS rank
     ) r
     WHERE b.status = 'pending' AND b.admitted_at IS NULL
       AND NOT EXISTS (SELECT FROM backups o WHERE o.database_id = b.database_id AND o.admitted_at IS NOT NULL
@@ -80,29 +91,32 @@ SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
 ) w WHERE place <= $1 ORDER BY rank, place, id LIMIT 1000
 """
 _UNDER_WAY = """
-SELECT b.team_id, d.host_id, count(*) AS number FROM backups b JOIN databases d ON d.id = b.database_id
-WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY b.team_id, d.host_id
+SELECT b.team_id, d.host_id, b.kind = 'before_restore' AS in_restore, count(*) AS number
+FROM backups b JOIN databases d ON d.id = b.database_id
+WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 1, 2, 3
 """
 
 
 def choose(
-    waiting: Iterable[WaitingBackup], under_way: Iterable[tuple[int, int, int]], limits: BackupLimits
+    waiting: Iterable[WaitingBackup], under_way: Iterable[UnderWay], limits: BackupLimits
 ) -> list[WaitingBackup]:
-    """Those that may begin, in the order given. `under_way` has teams, hosts and how many are under way there."""
-    of_team: Counter[int] = Counter()
-    of_host: Counter[int] = Counter()
-    for team, host, number in under_way:
-        of_team[team] += number
-        of_host[host] += number
+    """Those that may begin, in the order given. Those of restores are counted apart: a tenant who is shut out waits for
+    no dump that gives way to others."""
+    of_team: Counter[tuple[bool, int]] = Counter()
+    of_host: Counter[tuple[bool, int]] = Counter()
+    for group in under_way:
+        of_team[group.in_restore, group.team_id] += group.number
+        of_host[group.in_restore, group.host_id] += group.number
     chosen: list[WaitingBackup] = []
     databases: set[UUID] = set()
     for one in waiting:
-        room = of_team[one.team_id] < limits.per_team and of_host[one.host_id] < limits.per_host
+        team, host = (one.in_restore, one.team_id), (one.in_restore, one.host_id)
+        room = of_team[team] < limits.per_team and of_host[host] < limits.per_host
         if room and one.database not in databases and len(chosen) < _MOST:
             chosen.append(one)
             databases.add(one.database)
-            of_team[one.team_id] += 1
-            of_host[one.host_id] += 1
+            of_team[team] += 1
+            of_host[host] += 1
     return chosen
 
 
@@ -112,7 +126,7 @@ async def admit_waiting(limits: BackupLimits) -> int:
         if not await _lock():
             return 0
         waiting = await fetch_all(WaitingBackup, _WAITING, limits.per_team)
-        chosen = choose(waiting, await _counted(), limits) if waiting else []
+        chosen = choose(waiting, await _count_under_way(), limits) if waiting else []
         for one in chosen:
             await _admit(one, relayed=True)
         return len(chosen)
@@ -126,12 +140,12 @@ async def try_admit(record: BackupRecord, limits: BackupLimits) -> PendingStart 
     waiting = await fetch_all(WaitingBackup, _WAITING, limits.per_team)
     if [one.uuid for one in waiting] != [record.uuid]:
         return None
-    chosen = choose(waiting, await _counted(), limits)
+    chosen = choose(waiting, await _count_under_way(), limits)
     return await _admit(chosen[0], relayed=False) if chosen else None
 
 
-async def _counted() -> list[tuple[int, int, int]]:
-    return [(one.team_id, one.host_id, one.number) for one in await fetch_all(_UnderWay, _UNDER_WAY)]
+async def _count_under_way() -> list[UnderWay]:
+    return await fetch_all(UnderWay, _UNDER_WAY)
 
 
 async def _lock() -> bool:
@@ -159,6 +173,7 @@ async def _admit(one: WaitingBackup, *, relayed: bool) -> PendingStart | None:
             region=one.region,
             team_id=one.team_id,
             backup=one.uuid,
+            in_restore=one.in_restore,
             request_id=one.request_id,
         ),
         priority=one.priority,

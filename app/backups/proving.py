@@ -40,7 +40,7 @@ _NO_ROOM = "No host that takes it has room for a restore test."
 
 
 class BackupProving:
-    """Runs restore tests; one for each process."""
+    """Runs restore tests."""
 
     def __init__(
         self,

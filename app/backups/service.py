@@ -53,8 +53,8 @@ KEPT = Bound(
     refusal=TeamLimitReached,
 )
 TESTS = Bound(
-    resource="backups_under_way",
-    counted="SELECT count(*) FROM backups WHERE team_id = $1 AND proof_status = 'running'",
+    resource="backup_tests",
+    counted="SELECT count(*) FROM backups WHERE team_id = $1 AND proof_status = 'running' AND NOT proof_scheduled",
     refusal=TooManyUnderWay,
 )
 STORED = Bound(

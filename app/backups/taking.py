@@ -46,7 +46,7 @@ them."""
 
 
 class BackupTaking:
-    """Takes backups; one for each process."""
+    """Takes backups; one for each queue that has them."""
 
     def __init__(
         self,
@@ -125,27 +125,22 @@ class BackupTaking:
         expected = await storage_of(database.id)
         limit = self._limit(expected)
         pauses = 0.0 if record.kind in _BEFORE_CHANGES else limit
-        done = 0
-
-        def progress(number: int) -> None:
-            nonlocal done
-            done = number
-
+        attempt = _Attempt(expected)
         async with (
             within(limit + pauses, DumpRefused),
             until_over(
-                lambda: _beat(record.uuid, done, expected),
+                lambda: _beat(record.uuid, attempt),
                 _BEAT_SECONDS,
                 backup=record.uuid,
                 failure="backup_beat_missed",
             ),
         ):
             tenant = tenant_of(database, self._box)
-            pace = await held.enter_async_context(self._pace(adapter, tenant, database.host_id, pauses))
+            pace = await held.enter_async_context(self._pace(adapter, tenant, database.host_id, pauses, attempt))
             dump = await held.enter_async_context(adapter.dumping(tenant, pace))
             until = await keep_until(self._terms, record, dump.consistent_at)
             ending = msgspec.structs.replace(record, expires_at=until)
-            stored, contents = await self._stream(ending, key, dump, progress)
+            stored, contents = await self._stream(ending, key, dump, attempt.note_read)
             await dump.let_go()
             # Read again: its logins may have been rotated since.
             now = await databases.find(database.uuid) or database
@@ -163,13 +158,19 @@ class BackupTaking:
         return await self._store.get_manifest(backup, key)
 
     @asynccontextmanager
-    async def _pace(self, adapter: EngineAdapter, tenant: Tenant, host_id: int, pauses: float) -> AsyncIterator[Pace]:
+    async def _pace(
+        self, adapter: EngineAdapter, tenant: Tenant, host_id: int, pauses: float, attempt: "_Attempt"
+    ) -> AsyncIterator[Pace]:
         """Full speed where somebody waits for it, in front of a closed database; else it gives way."""
         if not pauses:
             yield Pace()
             return
         async with looking(lambda: adapter.clients_at_work(tenant)) as at_work:
-            yield self._giving_way(lambda: at_work() or self._slots.is_busy(host_id), pauses)
+
+            def is_busy() -> bool:
+                return not attempt.awaited and (at_work() or self._slots.is_busy(host_id))
+
+            yield self._giving_way(is_busy, pauses)
 
     async def _stream(
         self,
@@ -188,7 +189,20 @@ class BackupTaking:
             await asyncio.gather(describing, return_exceptions=True)
 
 
-async def _beat(backup: UUID, done: int, expected: int) -> str | None:
+class _Attempt:
+    """How far it is, and who waits for it."""
+
+    def __init__(self, expected_bytes: int) -> None:
+        self.expected_bytes = expected_bytes
+        self.read_bytes = 0
+        self.awaited = False
+        """Whether a restore has closed the database to its tenant, and waits for its turn to back it up."""
+
+    def note_read(self, number: int) -> None:
+        self.read_bytes = number
+
+
+async def _beat(backup: UUID, attempt: _Attempt) -> str | None:
     """Reports its progress; returns why it is over, if it is."""
     async with transaction():
         locked = await ends.lock(backup)
@@ -197,9 +211,10 @@ async def _beat(backup: UUID, done: int, expected: int) -> str | None:
         if not ends.is_wanted(locked.record, locked.database):
             await ends.end_unwanted(locked)
             return "the backup's database was deleted"
+        attempt.awaited = locked.database is not None and locked.database.restoring_at is not None
         await execute("UPDATE backups SET beat_at = now() WHERE uuid = $1", backup)
         if locked.operation is not None:
-            await note_bytes(locked.operation, done, expected)
+            await note_bytes(locked.operation, attempt.read_bytes, attempt.expected_bytes)
         return None
 
 

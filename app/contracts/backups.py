@@ -1,4 +1,5 @@
-"""Taking and proving backups: the workflows, and their activities on the backup queue of the database's region."""
+"""Taking and proving backups: the workflows, and their activities on the backup queue of the database's region,
+or on its restore queue for a backup that is part of a restore."""
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
@@ -55,6 +56,8 @@ class BackupDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """The activity reads what is to be backed up from our own database."""
 
     backup: UUID
+    in_restore: bool = False
+    """Whether a restore waits for it, with the database closed."""
     round: int = 0
     """Attempts that have failed, for a run that continues one with a long history."""
 
@@ -67,8 +70,8 @@ class ProveBackupInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
 
 
 class BackupActivities(ABC):
-    """Each reads the row, works without a lock of ours while it streams, and lets the row decide at its end. All are
-    safe to repeat."""
+    """On the backup queue, and on the restore queue. It reads the row, works without a lock of ours while it streams,
+    and lets the row decide at its end. It is safe to repeat."""
 
     @activity.defn(name="take_backup")
     @abstractmethod
@@ -76,6 +79,10 @@ class BackupActivities(ABC):
         """Streams a dump into the store, with its manifest last, and records it as completed. One whose manifest is
         there already is only recorded. A database that can't be dumped exactly ends the backup as failed. Fails with
         `NOT_WANTED` when it was cancelled or deleted meanwhile."""
+
+
+class ProofActivities(ABC):
+    """On the backup queue; as of `BackupActivities`."""
 
     @activity.defn(name="prove_backup")
     @abstractmethod

@@ -25,29 +25,44 @@ def engine_queue(region: str) -> str:
 
 
 def backup_queue(region: str) -> str:
-    """The queue for dumps and restores on the engines of one region, apart from what somebody waits for."""
+    """The queue for dumps and restore tests on the engines of one region, apart from what somebody waits for."""
     return f"backups:{region}"
+
+
+def restore_queue(region: str) -> str:
+    """The queue for what brings data into the databases of one region, and for the backups that are taken in a
+    restore: somebody waits for each."""
+    return f"restores:{region}"
 
 
 def engine_region(queue: str) -> str | None:
     """The region of an engine queue; None for another queue."""
-    prefix, separator, region = queue.partition(":")
-    return region if separator and prefix == "engine" else None
+    return _region(queue, "engine")
 
 
 def backup_region(queue: str) -> str | None:
     """The region of a backup queue; None for another queue."""
-    prefix, separator, region = queue.partition(":")
-    return region if separator and prefix == "backups" else None
+    return _region(queue, "backups")
 
 
-def with_backup_queues(queues: Iterable[str]) -> list[str]:
-    """These queues and, after each region's engine queue, its backup queue: who serves the one serves the other."""
+def restore_region(queue: str) -> str | None:
+    """The region of a restore queue; None for another queue."""
+    return _region(queue, "restores")
+
+
+def with_transfer_queues(queues: Iterable[str]) -> list[str]:
+    """These queues and, after each region's engine queue, its queues of backups and of restores: who serves the first
+    serves all three."""
     served: list[str] = []
     for queue in queues:
         region = engine_region(queue)
-        served += [queue] if region is None else [queue, backup_queue(region)]
+        served += [queue] if region is None else [queue, backup_queue(region), restore_queue(region)]
     return served
+
+
+def _region(queue: str, kind: str) -> str | None:
+    prefix, separator, region = queue.partition(":")
+    return region if separator and prefix == kind else None
 
 
 def workflow_queue(workflow: str, region: str | None) -> str:

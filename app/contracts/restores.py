@@ -23,10 +23,10 @@ DATA_NOT_BACK = "DataNotBack"
 operator has the latter whole again."""
 SOURCE_AWAY = "SourceAway"
 """Failure type: the database that is to be cloned can't be read at the moment."""
+SLOTS_TAKEN = "SlotsTaken"
+"""Failure type: the worker is at as many loads of this team, or on this host, as it takes at once."""
 SOURCE_GONE = "SourceGone"
 """Failure type: the database that is to be cloned was deleted."""
-
-
 LOAD_REFUSED = "LoadRefused"
 """Failure type: the engine doesn't take the data. It never will."""
 SCRATCH_GONE = "ScratchGone"
@@ -66,7 +66,7 @@ class RestoreDatabaseInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
 
 
 class FillActivities(ABC):
-    """Bringing data into databases, on the backup queue of their region. They take as long as the data is large."""
+    """Bringing data into databases, on the restore queue of their region. They take as long as the data is large."""
 
     @activity.defn(name="fill_database")
     @abstractmethod
@@ -74,7 +74,7 @@ class FillActivities(ABC):
         """Empties the closed database that is to be filled, loads the source's data into it, and compares the two.
         Records where it is whole. Fails with `NOT_WANTED` when it is deleted or the restoration has ended; with
         `BACKUP_DAMAGED`, `BACKUP_MISSING` or `SOURCE_GONE`, which stay as they are; with `BACKUP_UNREADABLE`,
-        `SOURCE_AWAY` or what the store of backups reports, which may pass."""
+        `SOURCE_AWAY`, `SLOTS_TAKEN` or what the store of backups reports, which may pass."""
 
     @activity.defn(name="exchange_data")
     @abstractmethod

@@ -216,7 +216,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What policies of backups count in; a day is 24 of them. Shorter in tests alone."""
     final_backups: bool = True
     """Whether the data of a deleted database is destroyed only after a last backup of it, where its policy is on."""
-    backups_per_host: int = 2
+    backups_per_host: int = 3
     """Backups under way at once on one engine host."""
     backups_per_team: int = 2
     backup_tests_per_region: int = 1

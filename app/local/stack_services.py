@@ -44,8 +44,9 @@ _RESERVED = {"reserved_connections": "20"}
 
 def control_connections(regions: int) -> int:
     """The connections of our own PostgreSQL: for an API, and a worker at its maximum, whose activities on each
-    region's hosts use up to 65, and its backups up to 16; the rest is for the command line and an operator."""
-    return 120 + 100 * regions
+    region's hosts use up to 65, its backups 24 and its restores 32; the rest is for the command line and an
+    operator."""
+    return 120 + 125 * regions
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ class _TierEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     restorations: _Count | msgspec.UnsetType = msgspec.UNSET
     backups: _Count | msgspec.UnsetType = msgspec.UNSET
     backups_under_way: _Count | msgspec.UnsetType = msgspec.UNSET
+    backup_tests: _Count | msgspec.UnsetType = msgspec.UNSET
     backup_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET
     audit_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] | msgspec.UnsetType = msgspec.UNSET
     deleted_storage_gb: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | msgspec.UnsetType = msgspec.UNSET

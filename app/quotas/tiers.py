@@ -26,6 +26,8 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Those that are kept, and those under way; the policies' too."""
     backups_under_way: int
     """Those that somebody asked for."""
+    backup_tests: int
+    """Restore tests under way that somebody asked for: fewer than a worker takes at once."""
     backup_storage_gb: float
     """What all of them take in the store: beyond it scheduled ones go before their time, and none is taken that
     somebody asks for."""
@@ -45,6 +47,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             restorations=1,
             backups=100,
             backups_under_way=5,
+            backup_tests=1,
             backup_storage_gb=5,
             audit_days=30,
         ),
@@ -58,6 +61,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             restorations=5,
             backups=5_000,
             backups_under_way=50,
+            backup_tests=2,
             backup_storage_gb=1_000,
             audit_days=180,
         ),
@@ -71,6 +75,7 @@ DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(
             restorations=20,
             backups=50_000,
             backups_under_way=200,
+            backup_tests=4,
             backup_storage_gb=10_000,
             audit_days=400,
         ),

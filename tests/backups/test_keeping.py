@@ -11,13 +11,15 @@ import httpx
 import msgspec
 
 from app.backups import policies, records
-from app.backups.admission import BackupLimits, WaitingBackup, admit_waiting, choose
+from app.backups.admission import BackupLimits, UnderWay, WaitingBackup, admit_waiting, choose
 from app.backups.keeping import expire, find_expiring, find_removable, make_room, remove
 from app.backups.policies import next_backup
+from app.backups.requests import PRIORITIES, request_backup
 from app.backups.scheduling import enrol, find_due, request_due
 from app.backups.testing import find_due_tests, request_due_test
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import Engine
+from app.databases.records import DatabaseRecord, find_for_update
 from app.quotas.plans import DEFAULT_PLANS, BackupRules
 from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
@@ -52,7 +54,7 @@ def test_a_moment_comes_once_in_each_interval() -> None:
         at = after + timedelta(minutes=1)
 
 
-def waiting(team: int, host: int, priority: int = 5) -> WaitingBackup:
+def waiting(team: int, host: int, kind: BackupKind = BackupKind.SCHEDULED) -> WaitingBackup:
     return WaitingBackup(
         uuid=uuid4(),
         database=uuid4(),
@@ -60,15 +62,31 @@ def waiting(team: int, host: int, priority: int = 5) -> WaitingBackup:
         region="test-1",
         team_id=team,
         host_id=host,
-        kind=BackupKind.SCHEDULED,
-        priority=priority,
+        kind=kind,
+        priority=PRIORITIES[kind],
     )
 
 
 def test_few_at_once_on_a_host_and_of_a_team() -> None:
     queue = [waiting(1, 1), waiting(1, 2), waiting(1, 3), waiting(2, 1), waiting(3, 1), waiting(3, 2)]
-    chosen = choose(queue, [(4, 2, 1)], BackupLimits(per_host=2, per_team=2))
+    others = UnderWay(team_id=4, host_id=2, in_restore=False, number=1)
+    chosen = choose(queue, [others], BackupLimits(per_host=2, per_team=2))
     assert chosen == [queue[0], queue[1], queue[3]]
+
+
+def test_a_team_never_takes_all_of_a_host() -> None:
+    queue = [*(waiting(1, 1) for _ in range(9)), waiting(2, 1)]
+    assert queue[-1] in choose(queue, [], BackupLimits())
+
+
+def test_what_a_restore_waits_for_waits_for_no_other_backup() -> None:
+    in_restore = [waiting(1, 1, BackupKind.BEFORE_RESTORE) for _ in range(3)]
+    limits = BackupLimits(per_host=2, per_team=2)
+    others = UnderWay(team_id=1, host_id=1, in_restore=False, number=2)
+    assert choose([*in_restore, waiting(2, 1)], [others], limits) == in_restore[:2]
+    restoring = UnderWay(team_id=1, host_id=1, in_restore=True, number=2)
+    after = waiting(1, 1)
+    assert choose([in_restore[0], after], [restoring], limits) == [after]
 
 
 def test_one_of_a_database_at_a_time() -> None:
@@ -110,8 +128,9 @@ async def test_after_an_outage_each_team_has_a_few_at_a_time(lone: LoneApi) -> N
     assert len(await records.list_owned([caller.team_id], after=None, limit=50)) == 4
     assert await find_due(50, without=[]) == []
     # Two of a team, two of a host: here that is one host.
-    assert await admit_waiting(BackupLimits()) == 2
-    assert await admit_waiting(BackupLimits()) == 0
+    few = BackupLimits(per_host=2, per_team=2)
+    assert await admit_waiting(few) == 2
+    assert await admit_waiting(few) == 0
     [row] = await fetch(
         "SELECT count(*) AS n, count(DISTINCT team_id) AS teams FROM backups WHERE admitted_at > '1970-01-01'"
     )
@@ -137,6 +156,31 @@ async def test_what_has_waited_for_long_comes_before_what_is_asked_for_now(lone:
     assert await next_one() == hasty
     await fetch("UPDATE backups SET created_at = now() - interval '11 minutes' WHERE database_uuid = $1", patient)
     assert await next_one() == patient
+
+
+async def test_what_a_restore_waits_for_has_places_of_its_own(lone: LoneApi) -> None:
+    caller, closed = await active(lone, name="db-0")
+    for number in range(1, 4):
+        await caller.create(f"db-{number}")
+    await fetch("UPDATE databases SET status = 'active'")
+    async with transaction():
+        for [other] in await fetch("SELECT uuid FROM databases WHERE uuid <> $1", closed):
+            await request_backup(await _locked(other), BackupKind.SCHEDULED)
+    await fetch("UPDATE backups SET created_at = now() - interval '1 day'")
+    one = BackupLimits(per_host=1, per_team=1)
+    assert await admit_waiting(one) == 1
+    async with transaction():
+        first = await request_backup(await _locked(closed), BackupKind.BEFORE_RESTORE)
+    assert await admit_waiting(one) == 1
+    [start] = await fetch("SELECT input FROM workflow_starts WHERE input ->> 'backup' = $1", str(first.record.uuid))
+    assert msgspec.json.decode(start["input"])["in_restore"] is True
+    assert await admit_waiting(one) == 0
+
+
+async def _locked(database: UUID) -> DatabaseRecord:
+    found = await find_for_update(database)
+    assert found is not None
+    return found
 
 
 async def test_a_policy_is_changed_and_goes_back_to_the_plans(lone: LoneApi) -> None:

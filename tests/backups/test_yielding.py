@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -11,10 +12,13 @@ from app.backups.taking import BackupTaking
 from app.backups.yielding import GivingWay, looking
 from app.contracts.backups import BackupKind, BackupStatus
 from app.databases.passwords import tenant_of
+from app.engines.pacing import DumpStep
 from app.hosts.slots import HostSlots
-from tests.backups.support import TERMS
+from app.store.session import fetch
+from tests.backups.support import TERMS, status_of
 from tests.backups.test_deaths import Scene
 from tests.backups.test_deaths import scene as scene
+from tests.support.waiting import until
 
 
 class Time:
@@ -130,6 +134,38 @@ async def working(scene: Scene) -> AsyncIterator[None]:
         with suppress(asyncio.CancelledError):
             await asking
         client.terminate()
+
+
+class AtRest(GivingWay):
+    """Goes on only when nobody is at work."""
+
+    @asynccontextmanager
+    async def step(self) -> AsyncIterator[DumpStep]:
+        await until(self._rests)
+        yield DumpStep()
+
+    async def _rests(self) -> bool:
+        return not self.slow
+
+
+async def test_a_dump_that_a_restore_waits_for_gives_way_no_longer(scene: Scene) -> None:
+    slots, host = HostSlots(), scene.database.host_id
+    taking = BackupTaking(TERMS, scene.box, scene.store, scene.adapters, slots, giving_way=AtRest)
+    backup = await scene.begun(BackupKind.SCHEDULED)
+    async with slots.slot(host):
+        dump = asyncio.create_task(taking.take(backup))
+        try:
+            await until(lambda: has_begun(backup))
+            assert not dump.done()
+            await fetch("UPDATE databases SET restoring_at = now() WHERE uuid = $1", scene.database.uuid)
+            assert await asyncio.wait_for(dump, 60) is BackupStatus.COMPLETED
+        finally:
+            dump.cancel()
+            await asyncio.gather(dump, return_exceptions=True)
+
+
+async def has_begun(backup: UUID) -> bool:
+    return await status_of(backup) == "running"
 
 
 @pytest.mark.parametrize(

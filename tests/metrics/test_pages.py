@@ -1,6 +1,6 @@
 """The metrics pages of the API and of a worker, read as Prometheus reads them."""
 
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
 from app.local.ports import LOOPBACK, free_port
 from tests.applications.support import applied
 from tests.support.client import Caller
@@ -66,7 +66,7 @@ async def test_a_worker_counts_its_work(service: RunningService, caller: Caller)
     assert more("headwater_provisioning_duration_seconds_count", outcome="active", **POSTGRES) >= 2
     assert more("headwater_provisioning_duration_seconds_sum", outcome="active", **POSTGRES) > 0
     assert more(ACTIVITY, activity="create_database", outcome="ok") >= 2
-    queues = {CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION)}
+    queues = {CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION), restore_queue(REGION)}
     assert after.labels("headwater_task_queue_backlog", "queue") == queues
     assert after.value("temporal_worker_task_slots_available") > 0
     assert after.value("headwater_databases", status="active", **POSTGRES) >= 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.contracts.queues import with_backup_queues
+from app.contracts.queues import with_transfer_queues
 from app.local.python_services import every_queue
 from app.local.stack_services import control_connections
 from workers.runner import max_connections
@@ -15,4 +15,4 @@ _API = 25
 def test_an_embedded_stack_has_room_for_its_busiest_worker(regions: int) -> None:
     names = tuple(f"us-east-{number}" for number in range(regions))
     listening = 1 + regions
-    assert _API + max_connections(with_backup_queues(every_queue(names))) + listening <= control_connections(regions)
+    assert _API + max_connections(with_transfer_queues(every_queue(names))) + listening <= control_connections(regions)

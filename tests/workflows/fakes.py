@@ -15,6 +15,7 @@ from app.contracts.backups import (
     BackupActivities,
     BackupRecordActivities,
     BackupStatus,
+    ProofActivities,
     ProofStatus,
     ProveBackupInput,
 )
@@ -261,6 +262,11 @@ class FakeBackups(BackupActivities):
     async def take_backup(self, backup: UUID) -> BackupStatus:
         status: BackupStatus = await self._script.perform(backup, BackupStatus.COMPLETED)
         return status
+
+
+class FakeProofs(ProofActivities):
+    def __init__(self, script: Script) -> None:
+        self._script = script
 
     @activity.defn(name="prove_backup")
     async def prove_backup(self, test: ProveBackupInput) -> ProofStatus:

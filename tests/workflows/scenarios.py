@@ -41,6 +41,7 @@ from app.contracts.quotas import EnforceQuotas, FrozenDatabase, ReclaimSpace, Re
 from app.contracts.reconcile import HostRef, Reconcile, ReconcileStep
 from app.contracts.restores import (
     BACKUP_DAMAGED,
+    SLOTS_TAKEN,
     SOURCE_AWAY,
     RestorationKind,
     RestoreDatabase,
@@ -317,6 +318,13 @@ SCENARIOS = {
         ["create_database", *["fill_database"] * ROUND, *FILLED],
         details="Active on",
     ),
+    "provision-waits-for-a-slot": Scenario(
+        ProvisionDatabase,
+        FILLING,
+        _once("fill_database", SLOTS_TAKEN, final=True),
+        ["create_database", "fill_database", *FILLED],
+        details=f"Active on {FIRST.address}",
+    ),
     "provision-host-lost-while-filling": Scenario(
         ProvisionDatabase,
         FILLING,
@@ -341,6 +349,13 @@ SCENARIOS = {
         RESTORE,
         lambda: Script({"back_up_first": [lambda: False, lambda: False]}),
         [*IN_PLACE[:3], *["back_up_first"] * 3, *IN_PLACE[4:]],
+        details="Restored",
+    ),
+    "restore-waits-for-a-slot": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        _once("exchange_data", SLOTS_TAKEN, final=True),
+        [*IN_PLACE[:4], "exchange_data", *IN_PLACE[4:]],
         details="Restored",
     ),
     "restore-store-away": Scenario(

@@ -13,10 +13,10 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
 from app.contracts.databases import ProvisionDatabase
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
 from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.support.waiting import until
-from tests.workflows.fakes import FakeBackups, FakeFills, Script, control_fakes, engine_fakes
+from tests.workflows.fakes import FakeBackups, FakeFills, FakeProofs, Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
 from tests.workflows.webhook_fakes import FakeWebhooks
@@ -31,7 +31,7 @@ Handle = WorkflowHandle[Any, Any]
 @asynccontextmanager
 async def workers(client: Client, script: Script) -> AsyncIterator[None]:
     """One for the workflows and the control activities, one for the engines of the test's region, one for
-    its backups, one for webhooks."""
+    its backups, one for its restores, one for webhooks."""
     async with AsyncExitStack() as stack:
         for queue, fakes, workflows in (
             (
@@ -41,7 +41,8 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
                 (*CONTROL_WORKFLOWS, *WEBHOOK_WORKFLOWS),
             ),
             (engine_queue(REGION), engine_fakes(script), ENGINE_WORKFLOWS),
-            (backup_queue(REGION), [FakeBackups(script), FakeFills(script)], ()),
+            (backup_queue(REGION), [FakeBackups(script), FakeProofs(script)], ()),
+            (restore_queue(REGION), [FakeBackups(script), FakeFills(script)], ()),
             (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),
         ):
             await stack.enter_async_context(

@@ -11,7 +11,7 @@ from typing import Any
 from temporalio.client import Client
 
 from app import contracts
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
 from app.core.temporal import connect
 from tests.support.worker_dependencies import tools
 from tests.workflows.record import FOLDER
@@ -19,7 +19,9 @@ from workers.queues import queue_config
 from workers.runner import build_worker
 from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
-_QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"), backup_queue("test-1"))
+_QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"), backup_queue("test-1"), restore_queue("test-1"))
+_TWICE = ["take_backup"]
+"""On two queues: one that a restore waits for has the restore's."""
 _ALL = (*CONTROL_WORKFLOWS, *ENGINE_WORKFLOWS, *WEBHOOK_WORKFLOWS)
 _ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 
@@ -90,7 +92,7 @@ async def test_every_activity_of_the_contract_is_served_on_one_queue(client: Cli
         config = build_worker(client, queue, tools()).config()
         assert tuple(config["workflows"]) == queue_config(queue).workflows
         registered += sorted(_names(config["activities"]))
-    assert sorted(registered) == sorted(_declared_activities())
+    assert sorted(registered) == sorted([*_declared_activities(), *_TWICE])
 
 
 def test_every_workflow_and_every_activity_is_in_a_recorded_history() -> None:

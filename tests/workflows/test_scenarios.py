@@ -10,10 +10,10 @@ from temporalio.exceptions import CancelledError
 
 from app.contracts.control import HostFailure
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, STORE_UNAVAILABLE
-from app.contracts.queues import engine_queue, provision_workflow_id
+from app.contracts.queues import backup_queue, engine_queue, provision_workflow_id, restore_queue
 from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.workflows.fakes import Script, fails
-from tests.workflows.scenarios import CANCELLING_DELETE, DELETED, FIRST, REGION, SCENARIOS
+from tests.workflows.scenarios import BACKUP, CANCELLING_DELETE, DELETED, FIRST, REGION, SCENARIOS
 from tests.workflows.stage import begin, play, says, workers
 
 
@@ -33,6 +33,21 @@ async def test_a_move_is_reported_where_the_attempt_was_made(client: Client) -> 
     failure = next(argument for argument in script.arguments if isinstance(argument, HostFailure))
     assert failure.placement == FIRST
     assert not failure.name_taken
+
+
+@pytest.mark.parametrize(("in_restore", "queue"), [(True, restore_queue(REGION)), (False, backup_queue(REGION))])
+async def test_a_backup_that_a_restore_waits_for_has_the_restores_queue(
+    client: Client, in_restore: bool, queue: str
+) -> None:
+    scenario = replace(SCENARIOS["backup-taken"], request=msgspec.structs.replace(BACKUP, in_restore=in_restore))
+    played = await play(client, scenario, scenario.script())
+    history = await played.handle.fetch_history()
+    scheduled = [
+        event.activity_task_scheduled_event_attributes.task_queue.name
+        for event in history.events
+        if event.HasField("activity_task_scheduled_event_attributes")
+    ]
+    assert scheduled == [queue]
 
 
 async def test_deleting_cancels_a_provisioning_under_way(client: Client) -> None:

@@ -20,7 +20,7 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
 from app.contracts.base import Engine
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
 from app.contracts.reconcile import HostRef
 from app.contracts.upkeep import ScheduleId
 from app.core.secrets import SecretBox
@@ -57,7 +57,7 @@ from workers.runner import build_worker
 from workers.schedules import UPKEEP_SCHEDULES, put_schedule
 from workers.search_attributes import register_search_attributes
 
-QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION))
+QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(REGION), backup_queue(REGION), restore_queue(REGION))
 OPERATIONS = ("cancel", "terminate", "reset")
 GRACE = "grace period"
 RECONCILE_SECONDS = 1.0
