@@ -32,7 +32,7 @@ from app.outbox.provisionings import RunningProvisionings
 from app.provisioning.first_attempts import FirstAttempts
 from app.quotas.plans import Plans
 from app.upkeep.sweep import Retention
-from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
+from workflows.registry import BACKUP_WORKFLOWS, CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 BACKUP_SLOTS = 8
 RESTORE_SLOTS = 8
@@ -139,6 +139,9 @@ _BACKUPS = QueueConfig(
             BackupProving(tools.backup_terms, tools.box, tools.backup_store, tools.adapters)
         ),
     ),
+    workflows=BACKUP_WORKFLOWS,
+    # As for provisionings.
+    sandboxed=False,
     # A store that hangs, and dumps that give way for hours, take these slots and nobody else's.
     max_activities=BACKUP_SLOTS,
     # Each has one for a moment, one more for its signs of life, and a test one that holds its scratch's lock.
@@ -165,7 +168,7 @@ _WEBHOOKS = QueueConfig(
 
 
 def queue_config(queue: str) -> QueueConfig:
-    """The webhook queue has deliveries; a region's backup queue has dumps and restore tests, its restore queue has
+    """The webhook queue has deliveries; a region's backup queue has backups and restore tests, its restore queue has
     loads, its engine queue has provisionings and work on engines; the control queue has all other workflows, and the
     activities on our own database."""
     if backup_region(queue) is not None:

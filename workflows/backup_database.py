@@ -62,5 +62,6 @@ class BackupDatabaseWorkflow(BackupDatabase):
                 workflow.set_current_details(f"Waiting to {action}. The last attempt failed: {reason(failure)}")
             if rounds < MOST_ROUNDS:
                 await pause(rounds)
-        await record(BackupRecordActivities.give_up_backup, request.backup, "record that it can't be backed up")
+        action = "record that it can't be backed up"
+        await record(BackupRecordActivities.give_up_backup, request.backup, action, local=False)
         return BackupStatus.FAILED

@@ -38,5 +38,5 @@ class ProveBackupWorkflow(ProveBackup):
                 return
             if rounds < MOST_ROUNDS:
                 await pause(rounds)
-        await record(BackupRecordActivities.give_up_proof, request, "record that the test can't be run")
+        await record(BackupRecordActivities.give_up_proof, request, "record that the test can't be run", local=False)
         workflow.set_current_details("The test could not be run; its record says why.")

@@ -35,11 +35,11 @@ CONTROL_WORKFLOWS = (
     ReclaimSpaceWorkflow,
     CloseUsageWorkflow,
     RestoreDatabaseWorkflow,
-    BackupDatabaseWorkflow,
-    ProveBackupWorkflow,
 )
 """On the control queue."""
 ENGINE_WORKFLOWS = (ProvisionDatabaseWorkflow,)
 """On the engine queue of each region."""
+BACKUP_WORKFLOWS = (BackupDatabaseWorkflow, ProveBackupWorkflow)
+"""On the backup queue of each region."""
 WEBHOOK_WORKFLOWS = (DeliverWebhookWorkflow,)
 """On the webhook queue."""

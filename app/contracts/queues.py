@@ -25,7 +25,8 @@ def engine_queue(region: str) -> str:
 
 
 def backup_queue(region: str) -> str:
-    """The queue for dumps and restore tests on the engines of one region, apart from what somebody waits for."""
+    """The queue for backups and restore tests on the engines of one region, their workflows included, apart from what
+    somebody waits for."""
     return f"backups:{region}"
 
 
@@ -66,9 +67,12 @@ def _region(queue: str, kind: str) -> str | None:
 
 
 def workflow_queue(workflow: str, region: str | None) -> str:
-    """The queue of the workflow type. `region` is the region of the workflow's database, if it has one."""
+    """The queue of the workflow type. `region` is that of the workflow's database, if it has one. What begins with an
+    activity on a region's queue is there too: its worker begins both without another trip through Temporal."""
     if workflow == "ProvisionDatabase" and region is not None:
         return engine_queue(region)
+    if workflow in ("BackupDatabase", "ProveBackup") and region is not None:
+        return backup_queue(region)
     return WEBHOOK_QUEUE if workflow == "DeliverWebhook" else CONTROL_QUEUE
 
 

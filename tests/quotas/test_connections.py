@@ -159,8 +159,8 @@ async def test_a_team_that_takes_all_connections(control_dsn: str, tmp_path: Pat
             await until(is_full)
             async with _watched(on_bench):
                 # Others get in, and all work of the service goes on, while the team goes on trying.
-                async with session_of(await _in_the_end(lambda: _let_in(modest))) as session:
-                    assert await session.value("SELECT 42") == 42
+                # One attempt may find the place that another session has just left, and the next one not yet.
+                await until(lambda: _gets_in(modest))
                 fresh = (await other_team.caller.create("fresh", db_type=db_type, region=REGION)).json()["data"]
                 await _in_the_end(lambda: on_bench.steps.create_database(UUID(fresh["uuid"])))
                 assert (await on_bench.enforce(START)).databases == 5
@@ -191,10 +191,8 @@ async def test_a_team_that_takes_all_connections(control_dsn: str, tmp_path: Pat
                 await opened.enter_async_context(session_of(greedy[1]))
 
 
-async def _let_in(made: dict[str, Any]) -> dict[str, Any]:
-    if await refused(made):
-        raise EngineError("the server is full")
-    return made
+async def _gets_in(made: dict[str, Any]) -> bool:
+    return not await refused(made, "SELECT 42")
 
 
 async def _rotated(team: Stepped, made: dict[str, Any]) -> None:

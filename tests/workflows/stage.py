@@ -12,8 +12,7 @@ from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
-from app.contracts.databases import ProvisionDatabase
-from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
+from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue, workflow_queue
 from app.outbox.workflow_starts import TASK_TIMEOUT
 from tests.support.waiting import until
 from tests.workflows.fakes import FakeBackups, FakeFills, FakeProofs, Script, control_fakes, engine_fakes
@@ -21,7 +20,7 @@ from tests.workflows.scenario import Scenario
 from tests.workflows.scenarios import REGION
 from tests.workflows.webhook_fakes import FakeWebhooks
 from workers.runner import activity_methods, sandbox
-from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
+from workflows.registry import BACKUP_WORKFLOWS, CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 _IDENTITY = "stage"
 """In place of this machine's name, which histories would keep."""
@@ -30,20 +29,15 @@ Handle = WorkflowHandle[Any, Any]
 
 @asynccontextmanager
 async def workers(client: Client, script: Script) -> AsyncIterator[None]:
-    """One for the workflows and the control activities, one for the engines of the test's region, one for
-    its backups, one for its restores, one for webhooks."""
+    """One for control, one for the engines of the test's region, one for its backups, one for its restores, one for
+    webhooks."""
     async with AsyncExitStack() as stack:
         for queue, fakes, workflows in (
-            (
-                CONTROL_QUEUE,
-                # Deliveries too, though they have a queue of their own: scenarios begin on this one.
-                [*control_fakes(script), FakeWebhooks(script)],
-                (*CONTROL_WORKFLOWS, *WEBHOOK_WORKFLOWS),
-            ),
+            (CONTROL_QUEUE, control_fakes(script), CONTROL_WORKFLOWS),
             (engine_queue(REGION), engine_fakes(script), ENGINE_WORKFLOWS),
-            (backup_queue(REGION), [FakeBackups(script), FakeProofs(script)], ()),
+            (backup_queue(REGION), [FakeBackups(script), FakeProofs(script)], BACKUP_WORKFLOWS),
             (restore_queue(REGION), [FakeBackups(script), FakeFills(script)], ()),
-            (WEBHOOK_QUEUE, [FakeWebhooks(script)], ()),
+            (WEBHOOK_QUEUE, [FakeWebhooks(script)], WEBHOOK_WORKFLOWS),
         ):
             await stack.enter_async_context(
                 Worker(
@@ -60,12 +54,12 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
 
 
 async def begin(client: Client, scenario: Scenario) -> Handle:
-    here = scenario.workflow is ProvisionDatabase
+    name = scenario.workflow.__temporal_workflow_definition.name
     return await client.start_workflow(
         scenario.workflow.run,
         args=scenario.arguments,
         id=f"test/{uuid4()}",
-        task_queue=engine_queue(REGION) if here else CONTROL_QUEUE,
+        task_queue=workflow_queue(name, REGION),
         task_timeout=TASK_TIMEOUT,
     )
 

@@ -17,12 +17,12 @@ from tests.support.worker_dependencies import tools
 from tests.workflows.record import FOLDER
 from workers.queues import queue_config
 from workers.runner import build_worker
-from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
+from workflows.registry import BACKUP_WORKFLOWS, CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 _QUEUES = (CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue("test-1"), backup_queue("test-1"), restore_queue("test-1"))
 _TWICE = ["take_backup"]
 """On two queues: one that a restore waits for has the restore's."""
-_ALL = (*CONTROL_WORKFLOWS, *ENGINE_WORKFLOWS, *WEBHOOK_WORKFLOWS)
+_ALL = (*CONTROL_WORKFLOWS, *ENGINE_WORKFLOWS, *BACKUP_WORKFLOWS, *WEBHOOK_WORKFLOWS)
 _ACTIVITY, _WORKFLOW = "__temporal_activity_definition", "__temporal_workflow_definition"
 
 

@@ -12,7 +12,7 @@ from tests.workflows.misfits import Changed
 from tests.workflows.record import FOLDER
 from tests.workflows.scenarios import SCENARIOS
 from workers.runner import sandbox
-from workflows.registry import CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
+from workflows.registry import BACKUP_WORKFLOWS, CONTROL_WORKFLOWS, ENGINE_WORKFLOWS, WEBHOOK_WORKFLOWS
 
 RECORDED = sorted(path.stem for path in FOLDER.glob("*.json"))
 EARLIER = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.json"))
@@ -29,7 +29,8 @@ def _replayer(workflows: tuple[type, ...]) -> Replayer:
 
 @pytest.mark.parametrize("name", [*RECORDED, *EARLIER])
 async def test_a_recorded_history_replays(name: str) -> None:
-    await _replayer((*CONTROL_WORKFLOWS, *ENGINE_WORKFLOWS, *WEBHOOK_WORKFLOWS)).replay_workflow(_history(name))
+    every = (*CONTROL_WORKFLOWS, *ENGINE_WORKFLOWS, *BACKUP_WORKFLOWS, *WEBHOOK_WORKFLOWS)
+    await _replayer(every).replay_workflow(_history(name))
 
 
 def test_every_scenario_is_recorded_and_nothing_else() -> None:

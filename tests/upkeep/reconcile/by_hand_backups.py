@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 from app.backups.restores.evacuation import evacuate
 from app.contracts.backups import BackupDatabase, BackupDatabaseInput, ProveBackup, ProveBackupInput
 from app.contracts.base import Engine
-from app.contracts.queues import CONTROL_QUEUE
+from app.contracts.queues import backup_queue
 from app.hosts.service import drain_host, undrain_host
 from app.store.session import fetch
 from tests.support.answers import data_of
@@ -15,6 +15,7 @@ from tests.support.waiting import until
 from tests.upkeep.reconcile.interrupted import LONG_AGO, Begin, Begun, Case, ServiceUnderTest, hurried
 
 _WAIT = {"wait": "true", "timeout": "60"}
+_QUEUE = backup_queue(REGION)
 _ROUNDS = 1_000
 """More than either workflow makes."""
 
@@ -36,7 +37,7 @@ async def _backup_given_up(place: ServiceUnderTest) -> Begun:
     backup = UUID(gate.workflow_id.split("/")[1])
     [row] = await fetch("SELECT database_uuid FROM backups WHERE uuid = $1", backup)
     request = BackupDatabaseInput(backup=backup, round=_ROUNDS, **_about_it(place, row["database_uuid"]))
-    await place.client.start_workflow(BackupDatabase.run, request, id=f"spent-{uuid4()}", task_queue=CONTROL_QUEUE)
+    await place.client.start_workflow(BackupDatabase.run, request, id=f"spent-{uuid4()}", task_queue=_QUEUE)
     return begun
 
 
@@ -65,7 +66,7 @@ async def _proof_given_up(place: ServiceUnderTest) -> Begun:
     request = ProveBackupInput(
         backup=UUID(backup), number=row["proof_number"], round=_ROUNDS, **_about_it(place, UUID(database))
     )
-    await place.client.start_workflow(ProveBackup.run, request, id=f"spent-{uuid4()}", task_queue=CONTROL_QUEUE)
+    await place.client.start_workflow(ProveBackup.run, request, id=f"spent-{uuid4()}", task_queue=_QUEUE)
     return begun
 
 
