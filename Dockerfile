@@ -14,7 +14,7 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=igno
 # Without pip inside, so that the environment can be copied as it is. Wheels only: there is no compiler here.
 COPY requirements/runtime.lock requirements/runtime.lock
 RUN python -m venv --without-pip /opt/headwater \
-    && pip --python /opt/headwater/bin/python install --require-hashes --only-binary :all: \
+    && pip --python /opt/headwater/bin/python install --require-hashes --no-deps --only-binary :all: \
         -r requirements/runtime.lock
 
 # The build backend and what it imports, from the same lock as everywhere else.

@@ -74,6 +74,8 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headwater needs Python 3.11 or later; PYTHON=... names one")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing the locked packages into $(VENV)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@# The lock names everything, and resolving would not help: pip takes the hash of a package for none of its extras,
+	@# so a newer release of one ended the installation.
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/dev.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

@@ -100,6 +100,7 @@ def test_packages_come_from_the_locks_with_hashes() -> None:
     assert len(installs) == 3
     for install in installs:
         assert {"--require-hashes", "--no-index"} & set(install), install
+        assert "--no-deps" in install, "a newer release of a package with an extra would fail it, see test_locks.py"
     assert any(one[-2:] == ["-r", "requirements/runtime.lock"] for one in installs)
     [wheel] = [one for one in _commands(BUILD) if one[:2] == ["pip", "wheel"]]
     assert "--no-build-isolation" in wheel, "an isolated build fetches what no lock names"
