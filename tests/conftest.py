@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Of longer forms: what they do at random follows from the seed."""
     parser.addoption("--kills", type=int, default=1000, help="how many processes tests/kills kills")
     parser.addoption("--faults", type=int, default=40, help="how many machines fail in tests/nodes")
-    parser.addoption("--seed", type=int, default=1, help="what is struck when, in tests/kills and tests/nodes")
+    parser.addoption("--seed", type=int, default=1, help="what fails when, in tests/kills and tests/nodes")
 
 
 def pytest_sessionfinish() -> None:

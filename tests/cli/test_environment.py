@@ -1,4 +1,4 @@
-"""`headwater env`: one line that puts the command and the matching clients at hand."""
+"""`headwater env`: one line that puts the command and the matching clients on the path."""
 
 import asyncio
 import os

@@ -28,7 +28,7 @@ from tests.support.waiting import until
 log = logging.getLogger(__name__)
 
 STORE = "store"
-STRUCK = (*PARTS, STORE)
+FAULTY = (*PARTS, STORE)
 _ROWS = 500
 _BALANCE = 100
 _MADE_AT_ONCE = 4
@@ -233,13 +233,13 @@ async def act(scene: BackupScene, chance: random.Random, stop: asyncio.Event) ->
         await asyncio.sleep(chance.uniform(0, 0.3))
 
 
-async def strike(scene: BackupScene, chance: random.Random, kills: int, stop: asyncio.Event) -> None:
+async def kill_parts(scene: BackupScene, chance: random.Random, kills: int, stop: asyncio.Event) -> None:
     """So many parts, one after the other. What each meets is counted: most moments have something under way."""
     met: Counter[str] = Counter()
     for number in range(1, kills + 1):
         await asyncio.sleep(chance.uniform(0.3, 1.5))
         # One that is on its way back is left alone: on a slow machine nothing else would ever be answered.
-        part = chance.choice([one for one in STRUCK if one != "api" or await _answers(scene)])
+        part = chance.choice([one for one in FAULTY if one != "api" or await _answers(scene)])
         met.update(await _under_way(scene))
         log.info("kill %s: %s; so far %s", number, part, dict(met))
         if part == STORE:

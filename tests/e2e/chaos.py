@@ -48,7 +48,7 @@ async def delete(client: PatientClient, ledger: Ledger, database: str) -> None:
     ledger.deleted.add(database)
 
 
-async def strike(stack: LiveStack, part: str, after: float) -> float:
+async def kill_later(stack: LiveStack, part: str, after: float) -> float:
     """Kills a part after so many seconds; returns the moment, as `time.monotonic` tells it."""
     await asyncio.sleep(after)
     stack.send_signal(part, signal.SIGKILL)
@@ -82,13 +82,13 @@ async def _check_events(stack: LiveStack, ledger: Ledger) -> None:
     assert {change: counted.get(change) for change in wanted} == dict.fromkeys(wanted, 1)
 
 
-class Hand:
+class FaultInjector:
     """Kills or freezes parts at moments drawn from a seed, until told to rest."""
 
     def __init__(self, stack: LiveStack, seed: int) -> None:
         self._stack = stack
         self._random = random.Random(seed)
-        self.strikes: list[str] = []
+        self.faults: list[str] = []
 
     async def run(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
@@ -101,9 +101,9 @@ class Hand:
                 self._note(f"kill {part}")
                 self._stack.send_signal(part, signal.SIGKILL)
 
-    def _note(self, strike: str) -> None:
-        log.info(strike)
-        self.strikes.append(strike)
+    def _note(self, fault: str) -> None:
+        log.info(fault)
+        self.faults.append(fault)
 
     async def _freeze(self, part: str, seconds: float) -> None:
         self._note(f"freeze {part} for {seconds:.1f} s")

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.e2e.audit import settled
-from tests.e2e.backup_storm import RULES, BackupScene, StoreDown, act, fill, strike
+from tests.e2e.backup_storm import RULES, BackupScene, StoreDown, act, fill, kill_parts
 from tests.e2e.patient_client import client_of
 from tests.support.object_stores import MotoService, s3_server
 from tests.support.stack import LiveStack, live_stack
@@ -72,7 +72,7 @@ async def _storm(stack: LiveStack, kills: int, seed: int, *, store_down: StoreDo
         await asyncio.gather(fill(scene, "postgres"), fill(scene, "mysql"))
         stop = asyncio.Event()
         clients = [act(scene, random.Random(f"{seed} {number}"), stop) for number in range(_CLIENTS)]
-        await asyncio.gather(strike(scene, random.Random(seed), kills, stop), *clients)
+        await asyncio.gather(kill_parts(scene, random.Random(seed), kills, stop), *clients)
         for rule in RULES:
             await rule(scene)
         # Those that restores in place have taken first among them.

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.e2e.chaos import ENGINES, Ledger, check, create, delete, strike
+from tests.e2e.chaos import ENGINES, Ledger, check, create, delete, kill_later
 from tests.e2e.patient_client import client_of
 from tests.support.stack import PARTS, LiveStack
 
@@ -23,11 +23,11 @@ async def test_a_part_dies_while_databases_are_made(stack: LiveStack, part: str)
     ledger = Ledger()
     async with client_of(stack) as client:
         making = [create(client, ledger, engine, wait=None) for engine in ENGINES * ROUND]
-        striking = asyncio.create_task(strike(stack, part, chance.uniform(0.02, 0.4)))
+        killing = asyncio.create_task(kill_later(stack, part, chance.uniform(0.02, 0.4)))
         await asyncio.gather(*making)
-        struck = await striking
+        killed = await killing
         await check(stack, ledger)
-        log.info("at rest %.1f s after the kill", time.monotonic() - struck)
+        log.info("at rest %.1f s after the kill", time.monotonic() - killed)
         assert not client.strange
         await asyncio.gather(*(delete(client, ledger, database) for database in ledger.kept))
     await check(stack, ledger)
@@ -41,9 +41,9 @@ async def test_a_part_dies_while_databases_are_deleted(stack: LiveStack, part: s
         active = await asyncio.gather(*(create(client, ledger, engine, wait=30) for engine in ENGINES * (ROUND // 2)))
         fresh = await asyncio.gather(*(create(client, ledger, engine, wait=None) for engine in ENGINES * (ROUND // 2)))
         deleting = [delete(client, ledger, database) for database in (*active, *fresh)]
-        striking = asyncio.create_task(strike(stack, part, chance.uniform(0.0, 0.3)))
+        killing = asyncio.create_task(kill_later(stack, part, chance.uniform(0.0, 0.3)))
         await asyncio.gather(*deleting)
-        struck = await striking
+        killed = await killing
         await check(stack, ledger)
-        log.info("at rest %.1f s after the kill", time.monotonic() - struck)
+        log.info("at rest %.1f s after the kill", time.monotonic() - killed)
         assert not client.strange

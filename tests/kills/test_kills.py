@@ -17,8 +17,8 @@ from tests.cli.command import Headwater
 from tests.e2e.hosts import objects
 from tests.e2e.patient_client import PatientClient, client_of
 from tests.kills.customer import Customer, Journal
+from tests.kills.recoveries import kill_parts
 from tests.kills.rest import EVENTS, PATIENCE_SECONDS, check_databases, check_rows_and_events, finished
-from tests.kills.strikes import strike
 from tests.support.client import ALL_SCOPES, UNHURRIED, new_caller
 from tests.support.model_server import MODEL, model_server
 from tests.support.receiver import Receiver, receiver
@@ -68,11 +68,11 @@ async def _storm(stack: LiveStack, receiving: Receiver, kills: int, seed: int) -
                 chance = random.Random(f"{seed} {number}")
                 customer = Customer(client, journal, chance, _ENGINES, stack.file.control_dsn)
                 group.create_task(customer.work(caller.user_id, stop))
-            strikes = await strike(stack, prober, _ENGINES, kills, random.Random(seed))
+            recoveries = await kill_parts(stack, prober, _ENGINES, kills, random.Random(seed))
             stop.set()
         await _check(stack, client, journal, receiving, caller.team_id)
         assert not client.strange + prober.strange, "\n".join(client.strange + prober.strange)
-    log.info("%s\nacts: %s", "\n".join(strikes.lines()), journal.acts)
+    log.info("%s\nacts: %s", "\n".join(recoveries.lines()), journal.acts)
 
 
 async def _check(stack: LiveStack, client: PatientClient, journal: Journal, receiving: Receiver, team: int) -> None:

@@ -67,7 +67,7 @@ async def _on_its_line(plant: Plant, name: str, seconds: float, what: str) -> No
 _FAULTS: tuple[Callable[[Plant, str, float], Awaitable[None]], ...] = (_kill, _freeze, _cut, _deafen, _slow)
 
 
-async def strike(plant: Plant, client: PatientClient, faults: int, chance: random.Random) -> Healed:
+async def inject_faults(plant: Plant, client: PatientClient, faults: int, chance: random.Random) -> Healed:
     """So many faults, each when the one before is healed; in the middle of them our own database's primary is lost,
     and its standby promoted."""
     healed = Healed()

@@ -22,7 +22,7 @@ from tests.cli.command import Headwater
 from tests.e2e.patient_client import PatientClient
 from tests.kills.customer import Customer, Journal
 from tests.kills.rest import EVENTS, PATIENCE_SECONDS, check_databases, check_rows_and_events, finished
-from tests.nodes.faults import HEALED_SECONDS, strike
+from tests.nodes.faults import HEALED_SECONDS, inject_faults
 from tests.nodes.network import missing, network
 from tests.nodes.plant import CLOCKS_DIFFER, REGIONS, Plant, plant
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
@@ -80,7 +80,7 @@ async def _storm(made: Plant, receiving: Receiver, faults: int, seed: int) -> No
                 customer = Customer(client, journal, chance, engines, made.control_dsn, regions=REGIONS, asks=False)
                 group.create_task(customer.work(caller.user_id, stop))
             reading = group.create_task(_read(limited.http, stop))
-            healed = await strike(made, prober, faults, random.Random(seed))
+            healed = await inject_faults(made, prober, faults, random.Random(seed))
             stop.set()
         answered = reading.result()
         await _check(made, client, journal, receiving, caller.team_id)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import Headwater
-from tests.e2e.chaos import ENGINES, Hand
+from tests.e2e.chaos import ENGINES, FaultInjector
 from tests.e2e.patient_client import PatientClient, client_of
 from tests.operations.agreement import ROWS, disagreements
 from tests.support.stack import LiveStack, live_stack
@@ -26,7 +26,7 @@ from tests.support.waiting import until
 CLIENTS = 5
 BEGUN = {"create", "delete", "undelete", "limits", "pause", "resume", "rotate", "apply_blueprint"}
 CALM_SECONDS = 180
-"""How long after the last strike all may take to come to rest: what is lost is restarted by the next scheduled look."""
+"""How long after the last fault all may take to come to rest: what is lost is restarted by the next scheduled look."""
 log = logging.getLogger(__name__)
 _LEFT = "SELECT 1 FROM workflow_starts LIMIT 1"
 
@@ -38,15 +38,15 @@ async def test_operations_end_through_a_storm_of_kills(tmp_path: Path, caplog: p
     seed = int(os.environ.get("OPERATIONS_SOAK_SEED", time.time_ns() % 1_000_000))
     settings = {"DELETION_GRACE_SECONDS": "3", "POOL_SIZE": "2"}
     async with live_stack(tmp_path / "home", **settings) as stack, client_of(stack, patience=CALM_SECONDS) as client:
-        hand, ends = Hand(stack, seed), time.monotonic() + seconds
+        injector, ends = FaultInjector(stack, seed), time.monotonic() + seconds
         sql = {"name": "soak", "sql_content": "CREATE TABLE IF NOT EXISTS one (id integer);"}
         blueprint = (await client.send("POST", "/blueprints", body=sql)).data["uuid"]
         customers = [_Customer(client, random.Random(f"{seed} {number}"), blueprint) for number in range(CLIENTS)]
         operator = _Operator(stack, random.Random(f"{seed} operator"), customers)
-        await asyncio.gather(hand.run(seconds), operator.run(ends), *(customer.run(ends) for customer in customers))
+        await asyncio.gather(injector.run(seconds), operator.run(ends), *(customer.run(ends) for customer in customers))
         await until(lambda: _at_rest(stack), timeout=CALM_SECONDS)
         kinds = await stack.control("SELECT type, status, count(*) FROM operations GROUP BY 1, 2 ORDER BY 1, 2")
-        log.info("seed %s, %s strikes: %s", seed, len(hand.strikes), [tuple(kind) for kind in kinds])
+        log.info("seed %s, %s faults: %s", seed, len(injector.faults), [tuple(kind) for kind in kinds])
         assert {kind["type"] for kind in kinds} >= BEGUN, kinds
         assert not client.strange, "\n".join(client.strange)
 

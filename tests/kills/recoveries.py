@@ -21,42 +21,42 @@ _HEALTHY_SECONDS = 11.0
 
 
 @dataclass
-class Strikes:
-    """`recoveries` are seconds from the kill until a new database of each engine was active, by the part killed."""
+class Recoveries:
+    """`seconds` are those from the kill until a new database of each engine was active, by the part killed."""
 
-    recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def kills(self) -> int:
-        return sum(map(len, self.recoveries.values()))
+        return sum(map(len, self.seconds.values()))
 
     def lines(self) -> list[str]:
         """p50, p95 and the longest, in seconds, of each part and of all."""
-        everything = [one for some in self.recoveries.values() for one in some]
-        return [_line(part, some) for part, some in sorted({**self.recoveries, "all": everything}.items())]
+        everything = [one for some in self.seconds.values() for one in some]
+        return [_line(part, some) for part, some in sorted({**self.seconds, "all": everything}.items())]
 
 
-def _line(part: str, seconds: list[float]) -> str:
-    found = sorted(seconds)
+def _line(part: str, recoveries: list[float]) -> str:
+    found = sorted(recoveries)
     p50, p95 = (found[math.ceil(share * len(found)) - 1] for share in (0.5, 0.95))
     return f"{part}: {len(found)} kills, recovery p50 {p50:.1f} s, p95 {p95:.1f} s, longest {found[-1]:.1f} s"
 
 
-async def strike(
+async def kill_parts(
     stack: LiveStack, client: PatientClient, engines: tuple[Engine, ...], kills: int, chance: random.Random
-) -> Strikes:
+) -> Recoveries:
     """So many, each when the one before is recovered from. A part that is down already counts too."""
-    strikes, back = Strikes(), dict.fromkeys(PARTS, 0.0)
-    while strikes.kills < kills:
+    recoveries, back = Recoveries(), dict.fromkeys(PARTS, 0.0)
+    while recoveries.kills < kills:
         await asyncio.sleep(chance.uniform(0.1, 1))
         part = chance.choice(await until(lambda: _rested(back)))
-        struck = time.monotonic()
+        killed = time.monotonic()
         stack.send_signal(part, signal.SIGKILL)
         await asyncio.gather(*(_probe(client, engine) for engine in engines))
         back[part] = time.monotonic()
-        strikes.recoveries[part].append(back[part] - struck)
-        log.info("%s: %s killed, recovered after %.1f s", strikes.kills, part, strikes.recoveries[part][-1])
-    return strikes
+        recoveries.seconds[part].append(back[part] - killed)
+        log.info("%s: %s killed, recovered after %.1f s", recoveries.kills, part, recoveries.seconds[part][-1])
+    return recoveries
 
 
 def _rested(back: dict[str, float]) -> list[str]:
