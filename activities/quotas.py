@@ -14,7 +14,7 @@ from app.databases.limits import follow_plans
 from app.databases.passwords import tenant_of
 from app.engines.base import SessionLimits
 from app.hosts.adapters import Adapters
-from app.hosts.service import served_regions
+from app.hosts.records import served_regions
 from app.provisioning import enforcement
 from app.quotas import reclaiming
 from app.quotas.plans import Plans

@@ -15,7 +15,8 @@ from app.core import context
 from app.core.tracing.context import parse_traceparent
 from app.core.tracing.spans import SpanKind, Tracer
 from app.outbox.provisionings import CHANNEL, claim_pending
-from app.outbox.workflow_starts import PendingStart, release_to_relay, start_all
+from app.outbox.starting import start_all
+from app.outbox.workflow_starts import PendingStart, release_to_relay
 from app.store.notify import work_on_notices
 from workers.queues import WorkerDependencies
 

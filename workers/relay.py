@@ -9,7 +9,8 @@ import structlog
 from temporalio.client import Client
 
 from app.operations.progress import note_started, note_unstarted
-from app.outbox.workflow_starts import claim_due, record_failure, start_all
+from app.outbox.starting import start_all
+from app.outbox.workflow_starts import claim_due, record_failure
 from workers.due import repeat
 
 _INTERVAL_SECONDS = 0.25

@@ -31,7 +31,8 @@ from app.contracts.reconcile import Reconcile
 from app.contracts.upkeep import ScheduleId, Sweep
 from app.contracts.usage import CloseUsage
 from app.core.settings import Settings
-from app.outbox.workflow_starts import TASK_TIMEOUT, UPKEEP, UPKEEP_FAIRNESS
+from app.outbox.starting import TASK_TIMEOUT, UPKEEP_FAIRNESS
+from app.outbox.workflow_starts import UPKEEP
 
 _SHORTEST = timedelta(seconds=1)
 """The finest interval that Temporal has."""

@@ -10,7 +10,7 @@ from app.blueprints.validation import Validation, validate
 from app.blueprints.variables import DefinitionError, VariableError, check_values
 from app.contracts.base import Engine
 from app.core.errors import BlueprintInvalid, InvalidField
-from app.hosts.service import offered_extensions
+from app.hosts.records import offered_extensions
 
 
 def check(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = frozenset()) -> Metadata:

@@ -38,7 +38,7 @@ from app.blueprints.schemas import (
 from app.blueprints.validation import Validation
 from app.blueprints.views import version_view, view
 from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, TeamLimitReached, require_found
-from app.hosts.service import offered_extensions
+from app.hosts.records import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
 from app.web.envelope import Change, Item, Page

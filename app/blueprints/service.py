@@ -19,7 +19,7 @@ from app.blueprints.records import BlueprintRecord, encoded
 from app.blueprints.schemas import CreateBlueprint, Metadata, UpdateBlueprint
 from app.core.errors import InvalidField, SystemBlueprint, TeamLimitReached, require_found
 from app.core.ids import new_uuid
-from app.hosts.service import offered_extensions
+from app.hosts.records import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.bounds import Bound, check_bound
 from app.quotas.plans import Plans

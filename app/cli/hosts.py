@@ -20,8 +20,9 @@ from app.contracts.base import Engine
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
 from app.engines.tls import TlsMode, TlsPolicy, certificates
-from app.hosts import service
-from app.hosts.service import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, HostAdded, HostSummary, NewHost
+from app.hosts import changes, listing, records, registration
+from app.hosts.listing import HostSummary
+from app.hosts.registration import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, HostAdded, NewHost
 from app.upkeep.reconcile import findings
 
 _TLS_MODES = [mode.value for mode in TlsMode if mode is not TlsMode.PREFER]
@@ -57,7 +58,7 @@ def hosts() -> None:
 async def list_hosts() -> list[HostSummary]:
     """Show every host with its load."""
     async with store():
-        return await service.list_hosts()
+        return await listing.list_hosts()
 
 
 @hosts.command("add")
@@ -120,7 +121,7 @@ async def add_host(
     given = _policy(tls, ca)
     host, port = public_host or admin.host, public_port or admin.port
     async with store():
-        policy = given or await service.tls_of(Engine(engine), host, port) or service.usual_tls(admin.host)
+        policy = given or await records.tls_of(Engine(engine), host, port) or registration.usual_tls(admin.host)
         new = NewHost(
             engine=Engine(engine),
             region=region,
@@ -133,7 +134,7 @@ async def add_host(
             storage_gb=storage_gb,
         )
         with drafting(Draft(action=Action.HOST_ADD, object="host")):
-            return await service.add_host(box, new, settings().postgres_extensions)
+            return await registration.add_host(box, new, settings().postgres_extensions)
 
 
 @hosts.command("set")
@@ -151,10 +152,10 @@ async def set_host(host_id: int, connection_overcommit: int | None, storage_gb: 
         raise click.UsageError("Expected --connection-overcommit or --storage-gb.")
     async with store(), change(Action.HOST_SET, ("host", host_id)):
         if connection_overcommit is not None:
-            before = await service.change_overcommit(host_id, connection_overcommit)
+            before = await changes.change_overcommit(host_id, connection_overcommit)
             note(changes={"connection_overcommit": (before, connection_overcommit)})
         if storage_gb is not None:
-            had = await service.change_storage(host_id, storage_gb or None)
+            had = await changes.change_storage(host_id, storage_gb or None)
             note(changes={"storage_gb": (had, storage_gb or None)})
     return HostChanged(host_id, connection_overcommit, storage_gb)
 
@@ -165,7 +166,7 @@ async def set_host(host_id: int, connection_overcommit: int | None, storage_gb: 
 async def drain_host(host_id: int) -> Drained:
     """Place no new databases on a host; those that are there stay."""
     async with store(), change(Action.HOST_DRAIN, ("host", host_id)):
-        await service.drain_host(host_id)
+        await changes.drain_host(host_id)
     return Drained(host_id, draining=True)
 
 
@@ -175,7 +176,7 @@ async def drain_host(host_id: int) -> Drained:
 async def undrain_host(host_id: int) -> Drained:
     """Place new databases on a host again."""
     async with store(), change(Action.HOST_UNDRAIN, ("host", host_id)):
-        await service.undrain_host(host_id)
+        await changes.undrain_host(host_id)
     return Drained(host_id, draining=False)
 
 
@@ -201,7 +202,7 @@ async def evacuate_host(host_id: int, discard: bool) -> Rows:
 async def remove_host(host_id: int) -> Removed:
     """Remove a host that has no databases any more, and its administrator's credentials. Drain it first."""
     async with store(), change(Action.HOST_REMOVE, ("host", host_id)):
-        await service.remove_host(host_id)
+        await changes.remove_host(host_id)
         await findings.forget_host(host_id)
     return Removed(host_id)
 

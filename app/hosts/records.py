@@ -4,6 +4,7 @@ import msgspec
 
 from app.contracts.base import Engine
 from app.core.errors import InvalidField
+from app.engines.tls import TlsPolicy
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 
 
@@ -140,3 +141,34 @@ async def version_of(host_id: int) -> HostVersion:
 async def host_versions() -> list[HostVersion]:
     """Of all registered hosts."""
     return await fetch_all(HostVersion, _VERSIONS + " WHERE removed_at IS NULL ORDER BY id")
+
+
+async def served_regions() -> list[str]:
+    """Every region that has a host."""
+    return await fetch_values(str, "SELECT DISTINCT region FROM engine_hosts WHERE removed_at IS NULL ORDER BY region")
+
+
+async def note_extensions(host_id: int, extensions: list[str]) -> None:
+    """What a host's tenants may add to their databases, as it was just asked."""
+    await execute(
+        "UPDATE engine_hosts SET extensions = $2 WHERE id = $1 AND extensions IS DISTINCT FROM $2", host_id, extensions
+    )
+
+
+async def offered_extensions() -> frozenset[str]:
+    """What tenants of any host may use or add."""
+    return frozenset(
+        await fetch_values(str, "SELECT DISTINCT unnest(extensions) FROM engine_hosts WHERE removed_at IS NULL")
+    )
+
+
+async def tls_of(engine: Engine, host: str, port: int) -> TlsPolicy | None:
+    """Of the host that tenants know by this address; None when none is registered."""
+    return await fetch_one(
+        TlsPolicy,
+        "SELECT tls AS mode, tls_ca AS ca FROM engine_hosts"
+        " WHERE engine = $1 AND host = $2 AND port = $3 AND removed_at IS NULL",
+        engine,
+        host,
+        port,
+    )

@@ -31,7 +31,7 @@ from app.http.in_flight import InFlight
 from app.http.state import AppState, RequestControls
 from app.operators.calls import OperatorServices
 from app.outbox.events import Notices
-from app.outbox.starter import Starter
+from app.outbox.starting import Starter
 from app.provisioning.cancelling import CANCELLATIONS
 from app.provisioning.operation_routes import OperationServices
 from app.provisioning.route_services import DatabaseServices

@@ -16,8 +16,9 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.databases.passwords import find_oldest_password, password_place
 from app.engines.base import AdminAddress
+from app.hosts.changes import drain_host, set_aside
 from app.hosts.records import change_port, find_again, is_draining
-from app.hosts.service import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, NewHost, add_host, drain_host, set_aside
+from app.hosts.registration import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, NewHost, add_host
 from app.store.service_role import prepare
 from app.store.session import connected, transaction
 

@@ -12,7 +12,7 @@ from app.auth.scopes import Reach, Scope
 from app.backups.restores.evacuation import evacuate
 from app.backups.restores.records import give_up_left_behind
 from app.core.errors import InvalidField
-from app.hosts import service as hosts
+from app.hosts import changes, listing, registration
 from app.operators.calls import Call, Injected
 from app.operators.examples import EXAMPLE_ADDED_HOST, EXAMPLE_DRAINING_HOST, EXAMPLE_EVACUATION, EXAMPLE_HOST
 from app.operators.new_hosts import described
@@ -55,18 +55,18 @@ _EVACUATED = "What is listed as moving comes back on other hosts; ask again to s
     ),
 )
 async def add_host(request: Call, services: Injected, data: params.JSONBody[AddHost]) -> Response[bytes]:
-    examined: list[hosts.ExaminedHost] = []
+    examined: list[registration.ExaminedHost] = []
 
     @asynccontextmanager
     async def examining() -> AsyncIterator[None]:
         # It takes seconds, and what it changes on the server may be repeated: no transaction waits for it.
         new = await described(data)
-        examined.append(await hosts.examine(new, services.settings.postgres_extensions, field="admin_host"))
+        examined.append(await registration.examine(new, services.settings.postgres_extensions, field="admin_host"))
         yield
 
     async def begin() -> Accepted:
         await keep_operator(request.user.user_id)
-        added = await hosts.register(services.box, examined[0])
+        added = await registration.register(services.box, examined[0])
         return Accepted(subject=str(added.host_id), settled=True)
 
     async def finish(subject: str) -> Answer:
@@ -131,7 +131,7 @@ async def evacuate_host(
     async def begin() -> Accepted:
         await keep_operator(request.user.user_id)
         host = path_id(id, _WHAT)
-        await hosts.drain_host(host)
+        await changes.drain_host(host)
         note(changes={"discard": (None, data.discard)})
         if data.discard:
             await give_up_left_behind(host)
@@ -162,7 +162,7 @@ async def remove_host(request: Call, services: Injected, id: FromPath[str]) -> R
     async def begin() -> Accepted:
         await keep_operator(request.user.user_id)
         host = path_id(id, _WHAT)
-        await hosts.remove_host(host)
+        await changes.remove_host(host)
         await findings.forget_host(host)
         return Accepted(subject=str(host), settled=True)
 
@@ -176,7 +176,7 @@ async def _set_draining(request: Call, services: Injected, id: str, *, draining:
     async def begin() -> Accepted:
         await keep_operator(request.user.user_id)
         host = path_id(id, _WHAT)
-        await (hosts.drain_host(host) if draining else hosts.undrain_host(host))
+        await (changes.drain_host(host) if draining else changes.undrain_host(host))
         return Accepted(subject=str(host), settled=True)
 
     async def finish(subject: str) -> Answer:
@@ -187,4 +187,4 @@ async def _set_draining(request: Call, services: Injected, id: str, *, draining:
 
 async def _view(subject: str) -> HostView:
     """In the transaction of the change, so that it is there."""
-    return next(host_view(host) for host in await hosts.list_hosts() if host.id == int(subject))
+    return next(host_view(host) for host in await listing.list_hosts() if host.id == int(subject))

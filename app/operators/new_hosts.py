@@ -6,8 +6,8 @@ from app.core.errors import InvalidField
 from app.engines.base import AdminAddress
 from app.engines.registry import ADAPTERS
 from app.engines.tls import TlsMode, TlsPolicy, certificates
-from app.hosts import service as hosts
-from app.hosts.service import NewHost
+from app.hosts.records import tls_of
+from app.hosts.registration import NewHost, usual_tls
 from app.operators.schemas import AddHost
 
 
@@ -16,7 +16,7 @@ async def described(data: AddHost) -> NewHost:
     given = _policy(data.tls, data.ca)
     port = data.admin_port or ADAPTERS[data.db_type].default_port
     address, public_port = data.public_host or data.admin_host, data.public_port or port
-    tls = given or await hosts.tls_of(data.db_type, address, public_port) or hosts.usual_tls(data.admin_host)
+    tls = given or await tls_of(data.db_type, address, public_port) or usual_tls(data.admin_host)
     admin = AdminAddress(
         host=data.admin_host,
         port=port,

@@ -12,7 +12,7 @@ from app.core.settings import Settings
 from app.core.temporal import page_of
 from app.databases.pool.targets import PoolFilling
 from app.databases.records import names_of
-from app.hosts.service import HostSummary
+from app.hosts.listing import HostSummary
 from app.operations.inventory import OperatorRecord
 from app.operations.views import view
 from app.operators.schemas import (

@@ -20,7 +20,7 @@ from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_PAUSED
 from app.databases.pool.targets import pool_filling
 from app.databases.schemas import DatabaseView
 from app.databases.views import masked_view
-from app.hosts import service as hosts
+from app.hosts import listing
 from app.operations.accepted import accepted_on
 from app.operations.examples import EXAMPLE_DONE_REFERENCE
 from app.operations.kinds import OperationType
@@ -58,7 +58,7 @@ _PAUSED, _RESUMED = "Database paused.", "Database resumed."
 )
 async def list_hosts(request: Call, limit: Limit = 25, starting_after: StartingAfterId = None) -> Page[HostView]:
     after = cursor_id(starting_after)
-    views = [host_view(host) for host in await hosts.list_hosts()]
+    views = [host_view(host) for host in await listing.list_hosts()]
     return _page(views, [str(one.id) for one in views], None if after is None else str(after), limit)
 
 

@@ -10,7 +10,8 @@ from app.backups.restores.evacuation import EvacuationStatus
 from app.contracts.base import Engine
 from app.core.clock import Moment
 from app.engines.tls import TlsMode
-from app.hosts.service import DEFAULT_CAPACITY, MOST_OVERCOMMIT, MOST_STORAGE_GB
+from app.hosts.changes import MOST_OVERCOMMIT, MOST_STORAGE_GB
+from app.hosts.registration import DEFAULT_CAPACITY
 from app.operations.schemas import OperationView
 
 NO_NUL = r"\A[^\x00]*\Z"

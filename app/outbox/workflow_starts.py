@@ -1,50 +1,25 @@
-"""Starting workflows for committed changes, so that none is lost.
+"""Pending starts: the workflows of committed changes, so that none is lost.
 
 A change and a row for the workflow (a pending start) are written in one transaction. The process that wrote them starts
 the workflow after its commit. If it dies first, or Temporal is unavailable, the relay starts it. Starting twice is
 harmless, because the workflow's id is derived from what it works on.
 """
 
-import asyncio
-import contextlib
-import json
 import re
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from temporalio.client import Client
-from temporalio.common import (
-    Priority,
-    SearchAttributePair,
-    TypedSearchAttributes,
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
-)
-from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
 
 from app.contracts.base import Contract, WorkflowInput
-from app.contracts.queues import (
-    DATABASE_ATTRIBUTE,
-    ENGINE_ATTRIBUTE,
-    LABELS_ATTRIBUTE,
-    REGION_ATTRIBUTE,
-    REQUEST_ATTRIBUTE,
-    TEAM_ATTRIBUTE,
-    workflow_queue,
-)
 from app.core.context import current_request_id
 from app.core.metrics.counters import WORKFLOW_STARTS
-from app.core.tracing.context import causing_traceparent, originating
+from app.core.tracing.context import causing_traceparent
 from app.store.session import execute, fetch_all, fetch_one
 
 INTERACTIVE, NORMAL, UPKEEP = 1, 3, 5
 """Temporal priorities: someone waits for the result, someone requested it, nobody did."""
-UPKEEP_FAIRNESS = "upkeep"
-"""The fairness key of work that no team requested."""
 
 _NO_MARKUP = "[^[:alnum:] ._-]"
 """Characters that names lose in summaries, as a PostgreSQL expression: the Temporal UI renders summaries as markup,
@@ -55,17 +30,8 @@ HEAD_START_SECONDS = 2.0
 """How long the relay leaves a new row to the process that wrote it."""
 _BACKOFF_LIMIT_SECONDS = 3.0
 """The longest pause between attempts, and so the delay after Temporal is available again."""
-_RPC_TIMEOUT = timedelta(seconds=3)
-_MAX_CONCURRENT_STARTS = 16
-_KEYWORD_CHARACTERS = 255
-"""Of one keyword, as Temporal's stores on MySQL index them."""
-_KEYWORDS_BYTES = 2048
-"""Of all that a search attribute holds, as the client's JSON in ASCII: Temporal's `limit.searchAttributesSizeOfValue`
-unless set otherwise."""
-_NO_INPUT = "null"
-"""Of a row that is a signal alone."""
-TASK_TIMEOUT = timedelta(seconds=2)
-"""The delay that a worker's death in a workflow task costs; Temporal's default is 10 s."""
+SIGNAL_ALONE = "null"
+"""The input of a row that is a signal alone."""
 
 
 class PendingStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +95,7 @@ async def request_start(
     that has ended is not started again. `notice` is a channel, and what is said there with the commit.
     """
     body = _input(request)
-    subject = msgspec.json.decode(body, type=_Subject)
+    subject = msgspec.json.decode(body, type=StartSubject)
     name = workflow.__temporal_workflow_definition.name
     traceparent = causing_traceparent()
     written = await fetch_one(
@@ -189,7 +155,7 @@ async def request_signal(workflow: str, workflow_id: str, signal: str) -> None:
         workflow_id,
         signal,
         INTERACTIVE,
-        _NO_INPUT,
+        SIGNAL_ALONE,
     )
 
 
@@ -210,63 +176,9 @@ async def claim_due(limit: int = 50) -> list[PendingStart]:
     )
 
 
-async def start(client: Client, pending: PendingStart) -> None:
-    """Starts the workflow and deletes the row. Safe to repeat. Raises what Temporal's client raises when it can't be
-    reached."""
-    await _start(client, pending)
-    await execute("DELETE FROM workflow_starts WHERE id = $1", pending.id)
-
-
-async def start_all(client: Client, pending: Sequence[PendingStart]) -> list[tuple[PendingStart, Exception]]:
-    """Starts the workflows concurrently, deletes the rows of those started, and returns the others with their errors.
-    When this process also runs a worker for the workflow's queue, the first task runs here directly."""
-    slots = asyncio.Semaphore(_MAX_CONCURRENT_STARTS)
-
-    async def attempt(one: PendingStart) -> Exception | None:
-        async with slots:
-            try:
-                await _start(client, one, eager=True)
-            except (RPCError, RuntimeError, OSError) as fault:
-                return fault
-        return None
-
-    faults = await asyncio.gather(*map(attempt, pending))
-    started = [one.id for one, fault in zip(pending, faults, strict=True) if fault is None]
-    await execute("DELETE FROM workflow_starts WHERE id = any($1::bigint[])", started)
-    return [(one, fault) for one, fault in zip(pending, faults, strict=True) if fault is not None]
-
-
-async def _start(client: Client, pending: PendingStart, *, eager: bool = False) -> None:
-    if pending.input == _NO_INPUT and pending.signal is not None:
-        await _signal(client, pending.workflow_id, pending.signal)
-        return
-    request = msgspec.json.decode(pending.input, type=_Subject)
-    # An earlier start may have succeeded without its answer, and the workflow may have ended.
-    with contextlib.suppress(WorkflowAlreadyStartedError), originating(pending.traceparent):
-        await client.start_workflow(
-            pending.workflow,
-            msgspec.Raw(pending.input.encode()),
-            id=pending.workflow_id,
-            task_queue=workflow_queue(pending.workflow, request.region),
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=_search_attributes(request, pending.labels),
-            static_summary=pending.summary,
-            priority=Priority(priority_key=pending.priority, fairness_key=_fairness_key(request)),
-            task_timeout=TASK_TIMEOUT,
-            rpc_timeout=_RPC_TIMEOUT,
-            start_signal=pending.signal,
-            request_eager_start=eager and pending.signal is None,
-        )
-    WORKFLOW_STARTS.labels(pending.workflow, "started").inc()
-
-
-async def _signal(client: Client, workflow_id: str, signal: str) -> None:
-    try:
-        await client.get_workflow_handle(workflow_id).signal(signal, rpc_timeout=_RPC_TIMEOUT)
-    except RPCError as fault:
-        if fault.status is not RPCStatusCode.NOT_FOUND:
-            raise
+async def delete_started(ids: Sequence[int]) -> None:
+    """Deletes rows whose workflow is started."""
+    await execute("DELETE FROM workflow_starts WHERE id = any($1::bigint[])", ids)
 
 
 async def record_failure(pending: PendingStart, reason: str) -> None:
@@ -285,7 +197,7 @@ async def release_to_relay(pending: PendingStart, reason: str) -> None:
     )
 
 
-class _Subject(msgspec.Struct, frozen=True):
+class StartSubject(msgspec.Struct, frozen=True):
     """What an input's JSON says of its subject. Upkeep has no team, a delivery has no engine."""
 
     database: UUID | None = None
@@ -303,42 +215,6 @@ def _input(request: Contract) -> str:
     return msgspec.json.encode(request).decode()
 
 
-def _summary(subject: _Subject) -> str:
+def _summary(subject: StartSubject) -> str:
     owner = "no team" if subject.team_id is None else f"team {subject.team_id}"
     return f"{subject.engine} database {subject.database} in {subject.region}, {owner}"
-
-
-def _fairness_key(subject: _Subject) -> str:
-    """Keeps one team's thousand requests from delaying another's single one; the same for receivers' retries."""
-    if subject.endpoint is not None:
-        return f"endpoint-{subject.endpoint}"
-    return UPKEEP_FAIRNESS if subject.team_id is None else f"team-{subject.team_id}"
-
-
-def _search_attributes(subject: _Subject, labels: Sequence[str]) -> TypedSearchAttributes:
-    pairs: list[SearchAttributePair[Any]] = []
-    if subject.database is not None:
-        pairs.append(SearchAttributePair(DATABASE_ATTRIBUTE, str(subject.database)))
-    if subject.team_id is not None:
-        pairs.append(SearchAttributePair(TEAM_ATTRIBUTE, subject.team_id))
-    if subject.engine is not None:
-        pairs.append(SearchAttributePair(ENGINE_ATTRIBUTE, subject.engine))
-    if subject.region is not None:
-        pairs.append(SearchAttributePair(REGION_ATTRIBUTE, subject.region))
-    if subject.request_id is not None:
-        pairs.append(SearchAttributePair(REQUEST_ATTRIBUTE, subject.request_id))
-    if searchable := _searchable(labels):
-        pairs.append(SearchAttributePair(LABELS_ATTRIBUTE, searchable))
-    return TypedSearchAttributes(pairs)
-
-
-def _searchable(labels: Sequence[str]) -> list[str]:
-    """As many as Temporal takes: it refuses a workflow with longer ones."""
-    chosen: list[str] = []
-    for label in labels:
-        if len(label) > _KEYWORD_CHARACTERS:
-            continue
-        if len(json.dumps([*chosen, label])) > _KEYWORDS_BYTES:
-            break
-        chosen.append(label)
-    return chosen

@@ -24,7 +24,7 @@ from app.core.context import current_request_id
 from app.core.errors import AppError, IdempotencyKeyConflict, IdempotencyKeyInProgress
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
-from app.outbox.starter import Starter
+from app.outbox.starting import Starter
 from app.outbox.workflow_starts import Accepted
 from app.store.session import Statement, transaction
 from app.web.body import canonical

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from app.contracts.base import Engine
+from app.hosts.changes import drain_host
 from app.hosts.loads import loads_of, mark_sick, mark_well, place
-from app.hosts.service import drain_host
 from app.store.session import fetch
 from tests.support.answers import data_of, error_of
 from tests.support.in_process import LoneApi

@@ -21,7 +21,7 @@ from app.core.secrets import SecretBox, new_key_setting
 from app.engines.base import AdminAddress
 from app.engines.postgres import make_template
 from app.engines.tls import PLAIN
-from app.hosts.service import NewHost, add_host
+from app.hosts.registration import NewHost, add_host
 from app.local.ports import LOOPBACK
 from app.local.postgres import DISCREET, PostgresService, find_programs
 from app.local.processes import ChildProcess, Command, run_to_end

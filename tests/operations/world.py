@@ -26,7 +26,7 @@ from app.core.secrets import SecretBox, new_key_setting
 from app.core.settings import Settings
 from app.core.temporal import DATA_CONVERTER
 from app.hosts.adapters import Adapters
-from app.hosts.service import NewHost, add_host
+from app.hosts.registration import NewHost, add_host
 from app.local.ports import LOOPBACK
 from app.quotas.plans import DEFAULT_PLANS
 from tests.operations.agreement import ROWS, disagreements

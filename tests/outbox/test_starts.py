@@ -19,8 +19,8 @@ from app.contracts.queues import (
 from app.core.temporal import connect
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
-from app.outbox.starter import Starter
-from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, PendingStart, claim_due, record_failure, start
+from app.outbox.starting import Starter, start
+from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, PendingStart, claim_due, record_failure
 from app.store.session import fetch, transaction
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from app.databases.ownership import FIND_READY
+from app.hosts.changes import drain_host
 from app.hosts.loads import mark_sick
-from app.hosts.service import drain_host
 from app.store.session import fetch
 from tests.limits.round_trips import counting
 from tests.pool.process import Process, process

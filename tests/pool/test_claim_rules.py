@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
+from app.hosts.changes import drain_host
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
-from app.hosts.service import drain_host
 from app.store.session import fetch
 from tests.pool.process import process
 from tests.support.answers import body_of, data_of, error_of

@@ -10,8 +10,8 @@ from app.databases import states
 from app.databases.pool.members import discard_member
 from app.databases.pool.refill import find_unverified, refill
 from app.databases.pool.targets import pool_status, set_target
+from app.hosts.changes import drain_host
 from app.hosts.loads import mark_sick
-from app.hosts.service import drain_host
 from app.provisioning import lifecycle
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch

@@ -14,7 +14,7 @@ from app.core.secrets import SecretBox, new_key_setting
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.hosts.adapters import Adapters
-from app.hosts.service import NewHost, add_host
+from app.hosts.registration import NewHost, add_host
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
 from app.provisioning import enforcement

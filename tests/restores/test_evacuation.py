@@ -17,7 +17,7 @@ from app.contracts.base import Engine
 from app.contracts.upkeep import ScheduleId
 from app.engines.base import FoundTenant
 from app.hosts.adapters import Adapters
-from app.hosts.service import NewHost, add_host
+from app.hosts.registration import NewHost, add_host
 from app.store.session import fetch
 from tests import servers
 from tests.restores.conftest import ENGINES

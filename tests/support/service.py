@@ -18,7 +18,7 @@ from app.auth.keys import KeyControls
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox, new_key_setting
 from app.engines.base import AdminAddress
-from app.hosts.service import NewHost, add_host
+from app.hosts.registration import NewHost, add_host
 from app.local.ports import LOOPBACK, free_port
 from app.local.processes import ChildProcess
 from app.local.python_services import every_queue

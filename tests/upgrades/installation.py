@@ -38,7 +38,7 @@ from app.auth.users import create_user
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress
-from app.hosts.service import NewHost, add_host
+from app.hosts.registration import NewHost, add_host
 from app.store.migrate import migrate
 from app.store.session import connected
 

@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue, workflow_queue
-from app.outbox.workflow_starts import TASK_TIMEOUT
+from app.outbox.starting import TASK_TIMEOUT
 from tests.support.waiting import until
 from tests.workflows.fakes import FakeBackups, FakeFills, FakeProofs, Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario

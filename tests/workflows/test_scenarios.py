@@ -11,7 +11,7 @@ from temporalio.exceptions import CancelledError
 from app.contracts.control import HostFailure
 from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, STORE_UNAVAILABLE
 from app.contracts.queues import backup_queue, engine_queue, provision_workflow_id, restore_queue
-from app.outbox.workflow_starts import TASK_TIMEOUT
+from app.outbox.starting import TASK_TIMEOUT
 from tests.workflows.fakes import Script, fails
 from tests.workflows.scenarios import BACKUP, CANCELLING_DELETE, DELETED, FIRST, REGION, SCENARIOS
 from tests.workflows.stage import begin, play, says, workers

@@ -23,7 +23,7 @@ from app.databases.hosted import live_on
 from app.databases.moving import move_lost
 from app.databases.pool.eviction import place_with_room_made
 from app.databases.records import DatabaseRecord
-from app.hosts.service import drain_host
+from app.hosts.changes import drain_host
 from app.operations.acceptance import accept
 from app.operations.kinds import OperationType
 from app.outbox.workflow_starts import NORMAL, request_start

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from app.engines.base import EngineAdapter, EngineError, SharedResource
 from app.engines.registry import ADAPTERS
+from app.hosts.listing import list_hosts
 from app.hosts.records import Host
-from app.hosts.service import list_hosts
 from app.upkeep.reconcile.findings import Violation
 
 SCARCE = "host_resource_scarce"

@@ -15,8 +15,7 @@ from app.core.secrets import SecretBox
 from app.databases.records import names_of
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters
-from app.hosts.records import Host, registered_hosts
-from app.hosts.service import note_extensions
+from app.hosts.records import Host, note_extensions, registered_hosts
 from app.operations.overdue import report_overdue
 from app.outbox.workflow_starts import without_markup
 from app.quotas.plans import Plans

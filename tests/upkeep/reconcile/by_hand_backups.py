@@ -7,7 +7,7 @@ from app.backups.restores.evacuation import evacuate
 from app.contracts.backups import BackupDatabase, BackupDatabaseInput, ProveBackup, ProveBackupInput
 from app.contracts.base import Engine
 from app.contracts.queues import backup_queue
-from app.hosts.service import drain_host, undrain_host
+from app.hosts.changes import drain_host, undrain_host
 from app.store.session import fetch
 from tests.support.answers import data_of
 from tests.support.service import REGION

@@ -27,7 +27,8 @@ from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.core.temporal import connect
 from app.hosts.adapters import Adapters
-from app.hosts.service import NewHost, add_host, drain_host
+from app.hosts.changes import drain_host
+from app.hosts.registration import NewHost, add_host
 from app.local.ports import LOOPBACK, free_port
 from app.local.temporal import TemporalService
 from app.quotas.plans import DEFAULT_PLANS

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from app.contracts.queues import provision_workflow_id
 from app.core.temporal import connect
 from app.outbox.provisionings import claim_pending
-from app.outbox.workflow_starts import start_all
+from app.outbox.starting import start_all
 from app.store.session import fetch
 from app.upkeep.reconcile.restarts import restart_lost_workflows
 from tests.support.client import Caller
