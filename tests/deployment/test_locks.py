@@ -1,6 +1,7 @@
 """The lock files: each names all that what it names depends on. They are installed without resolving (`--no-deps`),
 because pip takes the hash of a package for none of its extras: the next release of one would end every installation."""
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,6 +47,13 @@ def _requirements(name: str, extra: str) -> Iterator[Requirement]:
     for requirement in map(Requirement, requires(name) or []):
         if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
             yield requirement
+
+
+def test_make_installs_the_lock_without_resolving() -> None:
+    command = ["make", "--dry-run", "--always-make", ".venv/.installed"]
+    planned = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    [install] = [shlex.split(line) for line in planned.splitlines() if "requirements/dev.lock" in line]
+    assert {"--require-hashes", "--no-deps"} <= set(install)
 
 
 def test_what_is_installed_fits_together() -> None:
