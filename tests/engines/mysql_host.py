@@ -1,5 +1,7 @@
 """MySQL and MariaDB for the conformance suite."""
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
 import aiomysql
@@ -13,6 +15,8 @@ from tests.servers import RunningServer
 PROVISIONER = "conformance_provisioner"
 PASSWORD = "Provisioner-passw0rd"
 _CONNECTION_LOST = (2006, 2013, 1053, 1927, 4031)
+_QUIT = b"\x01\x00\x00\x00\x01"
+_QUIT_SECONDS = 10.0
 
 _CATALOG = (
     "SELECT 'database', schema_name FROM information_schema.schemata",
@@ -31,8 +35,10 @@ _OTHERS = "SELECT name FROM headwater.tenants WHERE marker LIKE '%@%'"
 class MySQLSession(Session):
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+        self._under_way = False
 
     async def run(self, statement: str) -> list[tuple[Any, ...]]:
+        self._under_way = True
         try:
             await self.connection.query(statement)
         except pymysql.err.InterfaceError as error:
@@ -40,11 +46,22 @@ class MySQLSession(Session):
         except pymysql.MySQLError as error:
             if error.args[0] in _CONNECTION_LOST:
                 raise ConnectionResetError(str(error)) from error
+            self._under_way = False
             raise RefusedError(str(error.args[0]), str(error)) from error
+        self._under_way = False
         return list(self.connection._result.rows or ())
 
     async def close(self) -> None:
-        await self.connection.ensure_closed()
+        if not (self._under_way or self.connection.closed):
+            await self._quit()
+        self.connection.close()
+
+    async def _quit(self) -> None:
+        """Until the server ends the connection: before, it counts it against the limit of the account."""
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_QUIT_SECONDS):
+                self.connection._writer.write(_QUIT)
+                await self.connection._reader.read()
 
 
 class MySQLHost(EngineHost):
