@@ -130,4 +130,8 @@ async def running(service: Service) -> AsyncIterator[int]:
     try:
         yield child.pid
     finally:
-        await child.stop(timeout=1)
+        # What it has stored is thrown away. PostgreSQL has a signal of its own for this: killed, it would leave its
+        # shared memory behind.
+        if child.returncode is None:
+            os.kill(child.pid, service.command().death_signal)
+        await child.stop()
