@@ -1,10 +1,15 @@
-"""One statement on a MySQL server, for tests."""
+"""One statement on a MySQL server, for tests, and the end of a connection."""
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
 import aiomysql
 
 from tests.servers import RunningServer
+
+_QUIT = b"\x01\x00\x00\x00\x01"
+_QUIT_SECONDS = 10.0
 
 
 async def query(server: RunningServer, sql: str) -> list[tuple[Any, ...]]:
@@ -15,6 +20,20 @@ async def query(server: RunningServer, sql: str) -> list[tuple[Any, ...]]:
     try:
         async with connection.cursor() as cursor:
             await cursor.execute(sql)
-            return [tuple(row) for row in await cursor.fetchall()]
-    finally:
-        await connection.ensure_closed()
+            rows = [tuple(row) for row in await cursor.fetchall()]
+    except BaseException:
+        connection.close()
+        raise
+    await leave(connection)
+    return rows
+
+
+async def leave(connection: Any) -> None:
+    """Ends a connection on which nothing is under way, and waits until the server has ended it too: until then it is
+    counted against the limit of its account, and shown among the sessions."""
+    if not connection.closed:
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_QUIT_SECONDS):
+                connection._writer.write(_QUIT)
+                await connection._reader.read()
+    connection.close()

@@ -11,6 +11,7 @@ import asyncpg
 
 from app.contracts.base import Engine
 from app.local.stack_file import StackHost
+from tests.mysql_client import leave
 
 _POSTGRES_OBJECTS = """
 SELECT 'database ' || datname FROM pg_database WHERE datname ~ $1
@@ -93,5 +94,7 @@ async def mysql(dsn: str) -> AsyncIterator[Any]:
     try:
         async with connection.cursor() as cursor:
             yield cursor
-    finally:
+    except BaseException:
         connection.close()
+        raise
+    await leave(connection)

@@ -1,7 +1,5 @@
 """MySQL and MariaDB for the conformance suite."""
 
-import asyncio
-from contextlib import suppress
 from typing import Any
 
 import aiomysql
@@ -10,13 +8,12 @@ import pymysql
 from app.engines.base import AdminAddress, Tenant
 from app.engines.mysql import MySQLAdapter, administrator_grants
 from tests.engines.harness import EngineHost, RefusedError, Session, as_root
+from tests.mysql_client import leave
 from tests.servers import RunningServer
 
 PROVISIONER = "conformance_provisioner"
 PASSWORD = "Provisioner-passw0rd"
 _CONNECTION_LOST = (2006, 2013, 1053, 1927, 4031)
-_QUIT = b"\x01\x00\x00\x00\x01"
-_QUIT_SECONDS = 10.0
 
 _CATALOG = (
     "SELECT 'database', schema_name FROM information_schema.schemata",
@@ -52,16 +49,10 @@ class MySQLSession(Session):
         return list(self.connection._result.rows or ())
 
     async def close(self) -> None:
-        if not (self._under_way or self.connection.closed):
-            await self._quit()
-        self.connection.close()
-
-    async def _quit(self) -> None:
-        """Until the server ends the connection: before, it counts it against the limit of the account."""
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_QUIT_SECONDS):
-                self.connection._writer.write(_QUIT)
-                await self.connection._reader.read()
+        if self._under_way:
+            self.connection.close()
+        else:
+            await leave(self.connection)
 
 
 class MySQLHost(EngineHost):
