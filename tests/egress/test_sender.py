@@ -16,7 +16,7 @@ from app.core.settings import Settings
 from app.local.ports import LOOPBACK
 from app.webhooks.egress.addresses import AddressRule
 from app.webhooks.egress.connections import ReceiverConnections
-from app.webhooks.egress.guard import Guard
+from app.webhooks.egress.guard import Guard, GuardedBackend
 from app.webhooks.egress.lookups import resolve_by_system
 from app.webhooks.egress.sender import AttemptResult, Sender
 from tests.support.proxy import copy
@@ -198,6 +198,28 @@ async def test_one_that_speaks_no_tls(by: Sender) -> None:
         shouted = await by.send(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, b"")
     assert shouted.code is None
     assert (shouted.error or "").startswith("No connection: ")
+
+
+async def test_a_handshake_that_is_cancelled_leaves_no_connection() -> None:
+    greeted, left = asyncio.Event(), asyncio.Event()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        greeted.set()
+        await reader.read()
+        left.set()
+        writer.close()
+
+    server = await asyncio.start_server(listen, LOOPBACK, 0)
+    backend = GuardedBackend(Guard(AddressRule(("127.0.0.0/8",)), resolve_by_system))
+    async with server, asyncio.timeout(LIMIT_SECONDS):
+        stream = await backend.connect_tcp(LOOPBACK, server.sockets[0].getsockname()[1], LIMIT_SECONDS)
+        handshake = asyncio.create_task(stream.start_tls(ssl.create_default_context(), LOOPBACK))
+        await greeted.wait()
+        handshake.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await handshake
+        await left.wait()
 
 
 async def test_any_fault_of_the_connection_is_a_failed_attempt(by: Sender, outside: Receiver) -> None:

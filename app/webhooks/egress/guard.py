@@ -113,7 +113,12 @@ class _Dialled(AsyncNetworkStream):
         self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> AsyncNetworkStream:
         left = max(self._deadline - monotonic(), 0.01)
-        return await self._stream.start_tls(ssl_context, server_hostname, left)
+        try:
+            return await self._stream.start_tls(ssl_context, server_hostname, left)
+        except asyncio.CancelledError:
+            # httpcore closes it for any other reason, and would leave it open until it is collected.
+            await self._stream.aclose()
+            raise
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return await self._stream.read(max_bytes, timeout)
