@@ -31,9 +31,11 @@ async def query(server: RunningServer, sql: str) -> list[tuple[Any, ...]]:
 async def leave(connection: Any) -> None:
     """Ends a connection on which nothing is under way, and waits until the server has ended it too: until then it is
     counted against the limit of its account, and shown among the sessions."""
-    if not connection.closed:
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_QUIT_SECONDS):
-                connection._writer.write(_QUIT)
-                await connection._reader.read()
-    connection.close()
+    try:
+        if not connection.closed:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_QUIT_SECONDS):
+                    connection._writer.write(_QUIT)
+                    await connection._reader.read()
+    finally:
+        connection.close()

@@ -38,7 +38,7 @@ from app.auth.users import create_user
 from app.contracts.base import Engine
 from app.core.secrets import SecretBox
 from app.engines.base import AdminAddress
-from app.hosts.registration import NewHost, add_host
+from app.hosts.service import NewHost, add_host
 from app.store.migrate import migrate
 from app.store.session import connected
 
@@ -57,7 +57,8 @@ async def main():
 
 asyncio.run(main())
 """
-"""What `headwater hosts add`, `users create` and `keys create` do, in one process: the start of each takes a second."""
+"""What `headwater hosts add`, `users create` and `keys create` of the release do, in one process: the start of each
+takes a second."""
 
 
 class _VersionedApi(ForkedApi):
