@@ -17,8 +17,9 @@ from pyrage.x25519 import Identity
 from app.backups.storage.errors import BackupDamaged, BackupMissing
 from app.backups.storage.manifest import BackupManifest, StoredParts
 from app.backups.storage.parts import Compressor, DamagedPart, decompress
-from app.backups.storage.store import BackupStore
+from app.backups.storage.store import BackupStore, StoredBackup
 from app.core.secrets import SecretBox
+from app.engines.dumping import DumpRefused
 from tests.support.backups import backed_up, chunks_of, files_of, folder_store, manifest_of, restored
 
 DUMP = b"a row of a tenant, as it was at that moment\n" * 30
@@ -221,6 +222,14 @@ async def test_a_manifest_that_unpacks_to_more_is_stopped(tmp_path: Path) -> Non
     (tmp_path / str(manifest.backup) / "manifest").write_bytes(bomb)
     with pytest.raises(BackupDamaged, match="too large"):
         await store.get_manifest(manifest.backup)
+
+
+async def test_none_is_written_that_could_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = folder_store(tmp_path)
+    monkeypatch.setattr("app.backups.storage.manifest.MAX_MANIFEST_BYTES", 100)
+    with pytest.raises(DumpRefused, match="more than 100 bytes"):
+        await backed_up(store, b"a dump")
+    assert not [one async for one in store.walk() if isinstance(one, StoredBackup)]
 
 
 async def test_the_standard_tools_read_a_backup(tmp_path: Path) -> None:

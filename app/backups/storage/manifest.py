@@ -8,7 +8,7 @@ import zstandard
 
 from app.backups.storage.errors import BackupDamaged
 from app.backups.storage.keys import BackupKey
-from app.engines.dumping import Content, DumpFormat
+from app.engines.dumping import Content, DumpFormat, DumpRefused
 
 MAX_MANIFEST_BYTES = 256 * 1024 * 1024
 """The maximum size of a manifest before compression. A part takes about 100 bytes, a table about 150."""
@@ -92,8 +92,12 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode(manifest: BackupManifest, key: BackupKey) -> bytes:
-    """As it is stored: MessagePack, compressed, then encrypted with the backup's key."""
-    return key.encrypt(zstandard.compress(msgspec.msgpack.encode(manifest)), "manifest")
+    """As it is stored: MessagePack, compressed, then encrypted with the backup's key. Raises `DumpRefused` for one that
+    could not be read again."""
+    encoded = msgspec.msgpack.encode(manifest)
+    if len(encoded) > MAX_MANIFEST_BYTES:
+        raise DumpRefused(f"the list of its parts and tables takes more than {MAX_MANIFEST_BYTES} bytes")
+    return key.encrypt(zstandard.compress(encoded), "manifest")
 
 
 def decode(name: str, sealed: bytes, key: BackupKey) -> BackupManifest:

@@ -147,7 +147,8 @@ class BackupStore:
 
     async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
         """Makes a backup of what has been written, and returns the manifest that counts: this one, or one that was
-        there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read."""
+        there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read, and
+        `DumpRefused` where this one would be too large to be."""
         # The key in our row may have been sealed anew since this one was read.
         fresh = keys.resealed(self._box, key.backup, key.sealed)
         _, sealed = await asyncio.gather(
