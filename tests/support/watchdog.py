@@ -21,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from pathlib import Path
 from types import AsyncGeneratorType, FrameType
 from typing import Any
 
@@ -35,9 +36,11 @@ _LIMITS = {
     "soak_limit": ("5400", "the same for a test that is marked soak"),
     "silence_margin": ("120", "seconds beyond a test's limit until a run is broken off for want of reports"),
 }
-_LAST_WORDS_SECONDS = 2.0
-"""For the processes that run tests to write down where they are, before the run is broken off."""
 _STACKS_SIGNAL = signal.SIGUSR1
+_STACKS = "stacks"
+"""The file in memory of a process that runs tests, into which it writes where it is."""
+_STACKS_SECONDS = 60.0
+"""For all of them to do so, before the run is broken off: long enough for a machine with other work."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     # Not yet captured, as it is while tests run.
     stderr = os.dup(2)
-    faulthandler.register(_STACKS_SIGNAL, file=stderr, all_threads=True)
+    faulthandler.register(_STACKS_SIGNAL, file=os.memfd_create(_STACKS), all_threads=True)
     watchdog = Watchdog(config, stderr)
     config.pluginmanager.register(TestLimits(config, watchdog))
     if config.getoption("numprocesses", None):
@@ -83,7 +86,7 @@ class Watchdog:
 
     def _watch(self) -> None:
         while True:
-            # Strikes if this thread gets no turn for so long.
+            # Ends the process if this thread gets no turn for so long.
             faulthandler.dump_traceback_later(self._lock_seconds, exit=True, file=self._stderr)
             time.sleep(min(1.0, self._lock_seconds / 10))
             due = self._due
@@ -195,12 +198,34 @@ class RunLimits:
             f"\n\nno report came for {self._silence:g} s; the run is broken off\n"
             + "".join(f"{state}\n" for state in states)
         )
-        for process in psutil.Process().children():
+        files = {process: _stacks_file(process.pid) for process in psutil.Process().children()}
+        for process in files:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(_STACKS_SIGNAL)
-        time.sleep(_LAST_WORDS_SECONDS)
+        ends = time.monotonic() + _STACKS_SECONDS
+        for file in filter(None, files.values()):
+            self._watchdog.write(_stacks(file, ends))
         self._watchdog.expect("the end of the run", limit(self._config, "silence_margin"))
         os.kill(os.getpid(), signal.SIGINT)
+
+
+def _stacks_file(pid: int) -> Path | None:
+    with contextlib.suppress(OSError):
+        links = Path(f"/proc/{pid}/fd").iterdir()
+        return next((link for link in links if os.readlink(link).startswith(f"/memfd:{_STACKS} ")), None)
+    return None
+
+
+def _stacks(file: Path, ends: float) -> str:
+    """Of all threads of a process that was asked for them, once the watchdog's is among them, which each has."""
+    text = ""
+    while "in _watch" not in text and time.monotonic() < ends:
+        time.sleep(0.02)
+        try:
+            text = file.read_text(errors="replace")
+        except OSError:  # it has ended
+            break
+    return text
 
 
 def limit(config: pytest.Config, name: str) -> float:
