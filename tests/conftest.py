@@ -1,5 +1,6 @@
 """Servers that the whole run shares, each started when a test first asks for it."""
 
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -28,7 +29,9 @@ structlog.configure(
     processors=[
         *structlog.get_config()["processors"][:-1],
         structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
-    ]
+    ],
+    # Where our processes write theirs: what the command prints for scripts is alone on standard output.
+    logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
 )
 
 # An example that takes long says something about the machine, not about what is tested.
