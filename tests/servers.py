@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,5 +133,6 @@ async def running(service: Service) -> AsyncIterator[int]:
         # What it has stored is thrown away. PostgreSQL has a signal of its own for this: killed, it would leave its
         # shared memory behind.
         if child.returncode is None:
-            os.kill(child.pid, service.command().death_signal)
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, service.command().death_signal)
         await child.stop()

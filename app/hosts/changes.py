@@ -13,11 +13,13 @@ MOST_STORAGE_GB = 1_000_000
 
 
 def check_overcommit(times: int) -> None:
+    """Raises `InvalidField`."""
     if not 1 <= times <= MOST_OVERCOMMIT:
         raise InvalidField("connection_overcommit", f"Expected 1 to {MOST_OVERCOMMIT}.")
 
 
 def check_storage(gigabytes: int) -> None:
+    """Raises `InvalidField`."""
     if not 1 <= gigabytes <= MOST_STORAGE_GB:
         raise InvalidField("storage_gb", f"Expected 1 to {MOST_STORAGE_GB}.")
 
@@ -37,6 +39,11 @@ async def set_aside(engine: Engine, host: str, port: int) -> None:
 async def drain_host(host_id: int) -> None:
     """No new database goes there; those that are there stay. Raises `NotFound`."""
     await _set_draining(host_id, True)
+
+
+async def undrain_host(host_id: int) -> None:
+    """New databases may go there again. Raises `NotFound`."""
+    await _set_draining(host_id, False)
 
 
 async def change_overcommit(host_id: int, times: int) -> int:
@@ -68,11 +75,6 @@ async def change_storage(host_id: int, gigabytes: int | None) -> int | None:
 
 class _Storage(msgspec.Struct, frozen=True):
     storage_gb: int | None
-
-
-async def undrain_host(host_id: int) -> None:
-    """New databases may go there again. Raises `NotFound`."""
-    await _set_draining(host_id, False)
 
 
 async def remove_host(host_id: int) -> None:
