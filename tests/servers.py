@@ -18,6 +18,7 @@ from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, free_port
 from app.local.postgres import DISCREET, PostgresService, find_programs
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
+from app.local.processes import ChildProcess
 from app.local.services import Service, start
 
 
@@ -130,9 +131,13 @@ async def running(service: Service) -> AsyncIterator[int]:
     try:
         yield child.pid
     finally:
-        # What it has stored is thrown away. PostgreSQL has a signal of its own for this: killed, it would leave its
-        # shared memory behind.
-        if child.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(child.pid, service.command().death_signal)
-        await child.stop()
+        await end(service, child)
+
+
+async def end(service: Service, child: ChildProcess) -> None:
+    """Ends a server whose data nobody needs. PostgreSQL has a signal of its own for this: killed, it would leave its
+    shared memory behind."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(child.pid, service.command().death_signal)
+    await child.stop()

@@ -18,7 +18,7 @@ from app.local.ports import free_port
 from app.local.postgres import PostgresService, find_programs
 from app.local.processes import ChildProcess, Command
 from app.local.services import start
-from tests.servers import machine_mysqld
+from tests.servers import end, machine_mysqld
 from tests.support.waiting import is_running
 
 _SLOW_SERVER = """#!/bin/sh
@@ -79,6 +79,8 @@ async def test_a_killed_server_leaves_no_helper(server: PostgresService) -> None
     helper = _stop_a_helper(child)
     await child.kill()
     assert not is_running(helper)
+    # Its shared memory goes with its next start.
+    await end(server, await start(server))
 
 
 async def test_others_in_the_data_folder_are_left_alone(server: PostgresService, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class Restartable:
 
     async def close(self) -> None:
         await self._adapter.close()
-        await self.kill()
+        await servers.end(self.service, self._child)
 
     async def look(self) -> Look:
         async def answered() -> Counters | None:
