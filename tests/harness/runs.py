@@ -64,8 +64,15 @@ async def pytest_run(folder: Path, source: str, *options: str, workers: int = 1)
         *("-p", "pytest_asyncio.plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"),
         *(f"--basetemp={folder / 'temporary'}", *options, str(folder)),
         *([f"--numprocesses={workers}"] if workers > 1 else []),
-        # The plugins that other packages bring take seconds to load. Options for the outer run are not for this one.
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            # The plugins that other packages bring take seconds to load.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            # Options for the outer run are not for this one, nor are its failures the outer one's.
+            "PYTEST_ADDOPTS": "",
+            "PYTEST_DEBUG_TEMPROOT": str(folder),
+        },
         cwd=folder,
         stdin=theirs,
         stdout=asyncio.subprocess.PIPE,

@@ -29,4 +29,7 @@ async def test_a_failure_is_named_before_the_end(tmp_path: Path, workers: int) -
         assert b"failed: test_module.py::test_that_fails (call): assert (1 + 1) == 3" in shown
         run.press_ctrl_c()
         _, output = await run.end()
+    kept = (tmp_path / "failures.txt").read_text()
+    assert kept.startswith("test_module.py::test_that_fails (call)\n")
+    assert "assert (1 + 1) == 3" in kept, "who looks at what the run has left needs the message too"
     assert re.search(r"^processor time: \d+ s in \d+ s, \d+% of \d+ cores$", output, re.MULTILINE)

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from tests.support.in_memory import note_failure
+
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -27,6 +29,8 @@ class Progress:
             self._terminal.write("\n")
             self._terminal.write_line(f"failed: {report.nodeid} ({report.when}): {_reason(report)}", red=True)
             self._terminal.flush()
+            sections = (f"{title}\n{content}" for title, content in report.sections)
+            note_failure("\n".join([f"{report.nodeid} ({report.when})", report.longreprtext, *sections]))
 
     def pytest_terminal_summary(self) -> None:
         # Of what has been waited for: the processes that ran tests, their servers, and the servers' own processes.
