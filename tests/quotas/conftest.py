@@ -40,10 +40,12 @@ class Operator:
         return details
 
     async def freeze(self, made: dict[str, Any]) -> None:
-        """Ends its writing, as a measurement over its limit does, and waits for the engine."""
+        """Ends its writing, as a measurement over its limit does, and waits for the engine. The limit is as low as it
+        takes: the service goes on measuring, and would thaw what has room."""
         async with store(self.service.control_dsn), transaction():
             record = await records.find_for_update(UUID(made["uuid"]))
             assert record is not None
+            await fetch("UPDATE databases SET storage_hard_limit_gb = 0 WHERE id = $1", record.id)
             await access.freeze(record)
         await self.settled(made, lambda record: record.frozen_at is not None)
 
