@@ -15,7 +15,7 @@ from app.databases import records as databases
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.base import CredentialsRefused, EngineError
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 from app.quotas.plans import Plans
 from app.store.locks import applications_lock
 
@@ -62,7 +62,13 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
 
     async def _carry_out(self, record: ApplicationRecord, *, may_run: bool) -> None:
         database = await _database_of(record)
-        adapter, tenant = await self._adapters.of_host(database.host_id), tenant_of(database, self._box)
+        try:
+            adapter, tenant = await self._adapters.of_host(database.host_id), tenant_of(database, self._box)
+        except HostRemoved:
+            if database.destroyed_at is None:
+                raise
+            await running.give_up(record)
+            return
         try:
             await running.carry_out(self._box, adapter, tenant, record, may_run=may_run)
         except CredentialsRefused:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 from temporalio import activity
@@ -23,7 +23,7 @@ from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.databases.retention import end_oldest
 from app.databases.states import begin_remote, record_revoked
 from app.engines.base import EngineAdapter, EngineError, NameTaken, Tenant
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
 from app.provisioning.first_attempts import FirstAttempts
@@ -157,6 +157,9 @@ class EngineActivitiesOnHosts(EngineActivities):
                 except NameTaken:
                     # Not ours: it is the reason why this place was abandoned, and stays untouched.
                     activity.logger.info("the name there is a stranger's; left alone")
+                except HostRemoved:
+                    # It may never come back. Should it be registered again, `Reconcile` finds what lies there.
+                    activity.logger.info("the host was removed; what lies there is left alone")
 
     async def _measure_retained(self, record: DatabaseRecord) -> None:
         """Measures the retained data, now that nobody writes any more: it counts against the team's limit on
@@ -181,8 +184,9 @@ class EngineActivitiesOnHosts(EngineActivities):
         """An earlier attempt may have lost its lock and gone on working after the destruction."""
         record = await records.find(database)
         if record is not None and record.remote_since is not None and record.destroyed_at is not None:
-            async with self._adapter_for(record.host_id) as adapter:
-                await adapter.destroy(tenant_of(record, self._box))
+            with suppress(HostRemoved):
+                async with self._adapter_for(record.host_id) as adapter:
+                    await adapter.destroy(tenant_of(record, self._box))
 
     @asynccontextmanager
     async def _adapter_for(self, host_id: int) -> AsyncIterator[EngineAdapter]:

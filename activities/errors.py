@@ -16,9 +16,18 @@ from app.contracts.backups import (
     FINAL_BACKUP_FAILED,
     FINAL_BACKUP_PENDING,
 )
-from app.contracts.engine import ENGINE_REFUSED, HOST_FULL, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from app.contracts.engine import (
+    ENGINE_REFUSED,
+    HOST_FULL,
+    HOST_REMOVED,
+    HOST_UNAVAILABLE,
+    NAME_TAKEN,
+    NOT_WANTED,
+    STORE_UNAVAILABLE,
+)
 from app.databases.records import NotWanted
 from app.engines.base import EngineError, HostFull, HostUnavailable, NameTaken
+from app.hosts.adapters import HostRemoved
 from app.store.locks import LockBusy, LockLost
 
 log = structlog.get_logger(__name__)
@@ -38,6 +47,8 @@ def as_failures() -> Iterator[None]:
         raise failure(NAME_TAKEN, str(error), final=True) from None
     except HostFull as error:
         raise failure(HOST_FULL, str(error)) from None
+    except HostRemoved as error:
+        raise failure(HOST_REMOVED, str(error)) from None
     except HostUnavailable as error:
         raise failure(HOST_UNAVAILABLE, str(error)) from None
     except (LockBusy, LockLost) as error:

@@ -6,7 +6,7 @@ import structlog
 
 from app.core.settings import Settings
 from app.engines.base import EngineError
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 from app.hosts.records import Host, registered_hosts
 from app.provisioning.connections import look_after
 from app.quotas.plans import Plans
@@ -43,7 +43,7 @@ async def _look(plans: Plans, adapters: Adapters, host: Host, seconds: float) ->
         async with asyncio.timeout(_HOST_SECONDS):
             # A little less, or a timer that is early would leave out every second turn.
             return await look_after(plans, adapters, host, 0.8 * min(seconds, _NEAR_SECONDS))
-    except (EngineError, LookupError, TimeoutError) as error:
+    except (EngineError, HostRemoved, TimeoutError) as error:
         log.warning("connections_not_counted", host=host.address, reason=str(error) or "no answer in time")
     except Exception as fault:
         log.warning("connections_unwatched", host=host.address, reason=str(fault) or type(fault).__name__)

@@ -18,7 +18,15 @@ from app.contracts.backups import (
     FINAL_BACKUP_FAILED,
     FINAL_BACKUP_PENDING,
 )
-from app.contracts.engine import ENGINE_REFUSED, HOST_FULL, HOST_UNAVAILABLE, NAME_TAKEN, NOT_WANTED, STORE_UNAVAILABLE
+from app.contracts.engine import (
+    ENGINE_REFUSED,
+    HOST_FULL,
+    HOST_REMOVED,
+    HOST_UNAVAILABLE,
+    NAME_TAKEN,
+    NOT_WANTED,
+    STORE_UNAVAILABLE,
+)
 from app.contracts.restores import BACKUP_UNREADABLE, DATA_NOT_BACK, SLOTS_TAKEN, SOURCE_AWAY
 from app.contracts.retries import ATTEMPTS_AT_ONCE
 from app.core.clock import utc_now
@@ -32,6 +40,7 @@ _DELAY_SECONDS = 0.25
 _REPORT_SECONDS = 2.0
 _REASONS = {
     HOST_UNAVAILABLE: ReasonCode.HOST_UNAVAILABLE,
+    HOST_REMOVED: ReasonCode.HOST_UNAVAILABLE,
     HOST_FULL: ReasonCode.HOST_FULL,
     ENGINE_REFUSED: ReasonCode.ENGINE_REFUSED,
     NAME_TAKEN: ReasonCode.NAME_TAKEN,

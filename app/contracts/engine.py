@@ -12,6 +12,9 @@ ENGINE_REFUSED = "EngineRefused"
 """Failure type: the host answered with an error."""
 HOST_UNAVAILABLE = "HostUnavailable"
 """Failure type: the host can't be reached or accepts no work. Another host may."""
+HOST_REMOVED = "HostRemoved"
+"""Failure type: an operator has removed the host since the row was read. The next attempt reads where the database lies
+by now."""
 HOST_FULL = "HostFull"
 """Failure type: the host lacks room for the data that it is to take."""
 NAME_TAKEN = "NameTaken"
@@ -75,4 +78,5 @@ class EngineActivities(ABC):
     @activity.defn(name="remove_remnant")
     @abstractmethod
     async def remove_remnant(self, remnant: RemnantRef) -> None:
-        """Removes what has that name on that host, unless the database is placed there by now."""
+        """Removes what has that name on that host, unless the database is placed there by now. Does nothing on a host
+        that was removed."""

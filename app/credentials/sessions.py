@@ -6,7 +6,7 @@ from app.core.secrets import SecretBox
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord
 from app.engines.base import EngineError
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 
 _SECONDS = 2.0
 
@@ -18,5 +18,5 @@ async def open_sessions(adapters: Adapters, box: SecretBox, record: DatabaseReco
         async with asyncio.timeout(_SECONDS):
             adapter = await adapters.of_host(record.host_id)
             return await adapter.open_sessions(tenant_of(record, box))
-    except (EngineError, LookupError, TimeoutError):
+    except (EngineError, HostRemoved, TimeoutError):
         return None

@@ -47,6 +47,10 @@ SEALED_ADMIN = SealedColumn(
 )
 
 
+class HostRemoved(LookupError):
+    """The host is registered no more: nothing of the service is there, and nobody knows how to get in."""
+
+
 class Adapters:
     """Opens each host's adapter at its first use, and anew when how to reach it was changed."""
 
@@ -55,7 +59,7 @@ class Adapters:
         self._open: dict[int, tuple[HostAccess, EngineAdapter]] = {}
 
     async def of_host(self, host_id: int) -> EngineAdapter:
-        """Raises `LookupError` for an unknown host, and for one that was removed."""
+        """Raises `HostRemoved`, for an unknown host too."""
         access = await fetch_one(
             HostAccess,
             "SELECT h.id, h.engine, h.host, h.port, h.admin_sealed, h.tls, h.tls_ca, i.id AS installation"
@@ -63,7 +67,7 @@ class Adapters:
             host_id,
         )
         if access is None:
-            raise LookupError(f"no engine host {host_id}")
+            raise HostRemoved(f"engine host {host_id} is not registered, or was removed")
         return await self.of(access)
 
     async def of(self, access: HostAccess) -> EngineAdapter:

@@ -17,7 +17,7 @@ from app.databases import access, records
 from app.databases.hosted import MeasurableDatabase, measurable_on
 from app.databases.views import append_event
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, SessionLimits, SessionsEnded
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 from app.hosts.loads import mark_sick
 from app.hosts.records import Host, registered_hosts
 from app.outbox.event_types import EventType
@@ -69,6 +69,8 @@ async def measure_region(
                 counts.update(await _end_hoarding(adapter, host.address, databases, sessions or SessionLimits()))
                 counts.update(await _end_overdue(adapter, host, overdue))
                 counts["databases"] += await _measure_host(adapter, host, databases, at, longest_gap)
+        except HostRemoved:
+            return
         except (EngineError, TimeoutError) as error:
             log.warning("host_not_measured", host=host.address, reason=str(error) or "no answer in time")
             unreachable.append(host.address)

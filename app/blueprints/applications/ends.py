@@ -65,6 +65,13 @@ class Ending:
         _skip_rest(entries)
         await self._journal.end(ApplicationStatus.FAILED, message, entries)
 
+    async def of_destroyed(self) -> None:
+        """One whose database was destroyed, and whose host nobody can ask any more."""
+        entries = await entries_of(self._record.id)
+        _skip_rest(entries)
+        message = "The database was destroyed before the script had ended. Nothing of it is left."
+        await self._journal.end(ApplicationStatus.FAILED, message, entries)
+
     async def of_transaction(self, log: Log, fault: ExecutionFault | None) -> None:
         if fault is not None:
             log.annotate(ROLLED_BACK, StatementStatus.SUCCEEDED)

@@ -60,6 +60,12 @@ async def carry_out(
             await ending.fail("The database doesn't let its own credentials in. Nothing was changed.")
 
 
+async def give_up(record: ApplicationRecord) -> None:
+    """Of one whose database was destroyed, and its host removed. Raises `LockLost`. Call it as `carry_out`."""
+    journal = Journal(record, await claim(record))
+    await Ending(record, journal, transactional=False).of_destroyed()
+
+
 async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[PreparedStatement], Hide]:
     """With what hides the secret values in a message."""
     sql = await blueprints.sql_of(record.blueprint_id, record.blueprint_version)

@@ -11,7 +11,7 @@ from app.databases.passwords import password_place
 from app.databases.pool.members import discard_member
 from app.databases.pooled import UnverifiedMember, record_verified, unverified_members
 from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Tenant
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 from app.hosts.loads import mark_recovered, mark_sick
 
 _AT_ONCE = 4
@@ -34,6 +34,8 @@ async def verify(box: SecretBox, adapters: Adapters, region: str, before: dateti
                 return
             try:
                 await _verify_one(box, await adapters.of_host(one.host_id), one)
+            except HostRemoved:
+                away.add(one.host_id)
             except HostUnavailable as fault:
                 # All of its databases are passed over, and with it they come back.
                 away.add(one.host_id)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from app.core.secrets import SecretBox
 from app.engines.base import EngineAdapter, EngineError
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 from app.hosts.records import Host, registered_hosts
 from app.upkeep.reconcile import orphans
 from app.upkeep.reconcile.accounts import check_accounts
@@ -44,9 +44,11 @@ def unreachable(host: Host, error: EngineError) -> Violation:
 
 
 async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age: timedelta | None) -> list[Violation]:
-    adapter = await adapters.of_host(host.id)
     try:
+        adapter = await adapters.of_host(host.id)
         inspection = await inspect_host(host, adapter)
+    except HostRemoved:
+        return []
     except EngineError as error:
         return [unreachable(host, error)]
     logins = await try_logins(box, adapter, active(inspection.snapshot.recorded.values()))

@@ -79,6 +79,24 @@ async def in_use(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
     return sorted(await adapter.sessions(unknown)) if unknown else []
 
 
+async def left_open(inspection: Inspection) -> list[tuple[FoundTenant, UUID]]:
+    """What moved databases left on the host, and still lets their tenants in, with those databases. `RemoveRemnant`
+    closes it, unless the host was removed first, and registered again afterwards."""
+    admitting = [found for found in of(inspection) if found.admits]
+    owners = await _owners([found.marker for found in admitting])
+    known = [(found, owners[found.marker]) for found in admitting if found.marker in owners]
+    return [(found, owner) for found, owner in known if await is_left_behind(owner, inspection.snapshot.host.id)]
+
+
+async def close(inspection: Inspection, adapter: EngineAdapter, found: FoundTenant, owner: UUID) -> str:
+    """Raises `EngineError`, `LockBusy`, `LockLost`."""
+    async with database_lock(owner):
+        if await is_name_taken(inspection.snapshot.host.id, found.name):
+            return f"Left {found.name} as it is: a database lives there by now."
+        await adapter.revoke(Tenant(name=found.name, password="", marker=found.marker))
+    return f"Ended access to {found.name}, which database {owner} had left behind."
+
+
 async def remove(inspection: Inspection, adapter: EngineAdapter, found: FoundTenant) -> str:
     """Removes an orphan if a database in our records left it behind, or if this installation created it and has no
     record any more. One whose marker names no installation is left alone. Raises `EngineError`, `LockBusy`,

@@ -25,9 +25,13 @@ Due = TypeVar("Due")
 
 
 async def repair_host(inspection: Inspection, adapter: EngineAdapter, orphan_age: timedelta | None) -> list[str]:
-    """Restores what tenants lack, and removes orphans that were first seen `orphan_age` ago (none if it is None).
-    Returns a sentence for each repair, failed ones included."""
-    return [*await _repair_all(inspection, adapter), *await _remove_orphans(inspection, adapter, orphan_age)]
+    """Restores what tenants lack, closes what moved databases left behind, and removes orphans that were first seen
+    `orphan_age` ago (none if it is None). Returns a sentence for each repair, failed ones included."""
+    return [
+        *await _repair_all(inspection, adapter),
+        *await _close_left_behind(inspection, adapter),
+        *await _remove_orphans(inspection, adapter, orphan_age),
+    ]
 
 
 async def restore_credentials(
@@ -84,6 +88,13 @@ async def _repair(inspection: Inspection, adapter: EngineAdapter, fault: Mismatc
         elif fault.found is not None and not fault.found.may_create:
             await adapter.thaw(tenant)
     return f"Repaired database {row.uuid}, found as one that {fault.violation.detail}."
+
+
+async def _close_left_behind(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
+    return [
+        await _attempt(orphans.close(inspection, adapter, found, owner), f"close {found.name}")
+        for found, owner in chosen(await orphans.left_open(inspection))
+    ]
 
 
 async def _remove_orphans(inspection: Inspection, adapter: EngineAdapter, age: timedelta | None) -> list[str]:

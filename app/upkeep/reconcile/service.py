@@ -14,7 +14,7 @@ from app.core.ids import find_uuid
 from app.core.secrets import SecretBox
 from app.databases.records import names_of
 from app.engines.base import EngineError
-from app.hosts.adapters import Adapters
+from app.hosts.adapters import Adapters, HostRemoved
 from app.hosts.records import Host, note_extensions, registered_hosts
 from app.operations.overdue import report_overdue
 from app.outbox.workflow_starts import without_markup
@@ -80,14 +80,17 @@ async def reconcile_host(
     plans: Plans, box: SecretBox, adapters: Adapters, ref: HostRef, orphan_age: timedelta | None
 ) -> ReconcileStep:
     """Checks the rules of one host, with a login to some of its active databases, then repairs what it can. Removes
-    orphans that were first seen `orphan_age` ago; none if it is None."""
+    orphans that were first seen `orphan_age` ago; none if it is None. Finds nothing on a host that was removed since it
+    was listed."""
     host = Host(ref.host_id, ref.engine, ref.region, ref.address)
-    adapter = await adapters.of_host(host.id)
     try:
+        adapter = await adapters.of_host(host.id)
         inspection = await inspect_host(host, adapter)
         trying = await due(host, adapter, active(inspection.snapshot.recorded.values()))
         in_use = await orphans.in_use(inspection, adapter)
         await note_extensions(host.id, await adapter.extensions())
+    except HostRemoved:
+        return await _step_result([], [])
     except EngineError as error:
         violation = unreachable(host, error)
         await findings.write(host.id, [violation], {}, complete=False)

@@ -1,12 +1,16 @@
 """A run on one host: what it finds, what it puts right, and what it leaves alone."""
 
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
+from app.backups.restores.records import NewRestoration
+from app.backups.restores.records import insert as insert_restoration
 from app.contracts.base import Engine
+from app.contracts.restores import RestorationKind
 from app.core.ids import engine_name, engine_password, marker
+from app.databases import records as databases
 from app.engines.base import EngineLimits, Tenant
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
@@ -108,6 +112,30 @@ async def test_what_a_move_left_behind_is_removed_and_the_database_is_not(bench:
     assert await bench.on_host(left) is None
     assert await bench.on_host(made["db_name"]) is not None
     assert await login(made["connection_string"]) == 1
+
+
+async def test_what_a_moved_database_left_open_is_closed_and_kept(bench: Bench, caller: Caller) -> None:
+    """`RemoveRemnant` had ended when its host was removed; now the host is registered again."""
+    made = await caller.created(db_type=bench.host.engine)
+    record = await databases.find(UUID(made["uuid"]))
+    assert record is not None
+    left = Tenant(name=engine_name(), password=engine_password(), marker=marker(record.uuid))
+    await (await bench.adapter()).create(left, EngineLimits(connections=1))
+    host_id = bench.host.host_id
+    moved = NewRestoration(uuid=uuid4(), database_id=record.id, kind=RestorationKind.MOVE, from_host_id=host_id)
+    await insert_restoration(moved)
+    await fetch("UPDATE restorations SET ended_at = now(), outcome = 'completed' WHERE uuid = $1", moved.uuid)
+    ran = await bench.run()
+    assert any(repair.startswith(f"Ended access to {left.name}") for repair in ran.repairs)
+    await bench.age(left.name, AGED)
+    await bench.run()
+    found = await bench.on_host(left.name)
+    assert found is not None
+    assert (found.has_database, found.admits) == (True, False)
+    assert await login(made["connection_string"]) == 1
+    await fetch("UPDATE restorations SET from_released_at = now() WHERE uuid = $1", moved.uuid)
+    await bench.run()
+    assert await bench.on_host(left.name) is None
 
 
 async def test_a_database_that_came_to_live_there_meanwhile_stays(bench: Bench, caller: Caller) -> None:
