@@ -5,12 +5,14 @@ from uuid import UUID
 
 import pytest
 
+from app.backups.requests import request_backup
+from app.contracts.backups import BackupKind
 from app.operations.kinds import OperationType
 from app.operations.overdue import report_overdue
-from app.store.session import execute, fetch
+from app.store.session import execute, fetch, transaction
 from app.upkeep.reconcile.operations import end_astray
 from app.upkeep.reconcile.records import check_records
-from tests.operations.support import active, code_of, latest, provisioning
+from tests.operations.support import active, code_of, latest, provisioning, row
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
 
@@ -105,6 +107,36 @@ async def test_what_is_under_way_is_left_alone(lone: LoneApi, of_database: str, 
     assert await rules() == {}
     assert await end_astray(NOW) == []
     assert (await latest(database)).finished_at is None
+
+
+@pytest.mark.parametrize(
+    ("status", "ends", "code"),
+    [
+        ("pending", None, None),
+        ("running", None, None),
+        ("completed", "succeeded", None),
+        ("failed", "failed", "backup_failed"),
+        ("cancelled", "cancelled", "cancelled"),
+    ],
+)
+async def test_a_final_backup_goes_by_its_own_status(
+    lone: LoneApi, status: str, ends: str | None, code: str | None
+) -> None:
+    """Its database is deleted, and it may wait its turn for hours."""
+    _, database = await active(lone)
+    await execute("UPDATE databases SET status = 'deleted', deleted_at = now() WHERE uuid = $1", database)
+    async with transaction():
+        requested = await request_backup(await row(database), BackupKind.FINAL)
+    await execute("UPDATE operations SET changed_at = now() - interval '1 h', deadline_at = NULL")
+    await execute("UPDATE backups SET status = $2 WHERE uuid = $1", requested.record.uuid, status)
+    assert ("operation_astray" in await rules()) == (ends is not None)
+    assert len(await end_astray()) == (1 if ends else 0)
+    ended = await latest(database, OperationType.BACKUP)
+    if ends is None:
+        assert ended.finished_at is None
+    else:
+        assert (ended.status.value, code_of(ended)) == (ends, code)
+    assert await rules() == {}
 
 
 async def left_open(database: UUID, type: OperationType, of_database: str) -> None:

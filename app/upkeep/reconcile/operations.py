@@ -19,12 +19,20 @@ from app.upkeep.reconcile.snapshot import PATIENCE
 
 _MOST = 100
 
-# `outcome` is how an open operation has to end, going by its database; null while the change is under way.
+# `outcome` is how an open operation has to end, going by its database; null while the change is under way. That of a
+# backup goes by the backup alone: the final one is taken of a database that is deleted.
 _OUTCOMES = """
 SELECT o.id, o.uuid, o.type, o.database_id, o.changed_at, d.uuid AS database, CASE
     WHEN o.type = 'create' AND d.status IN ('active', 'paused') THEN 'succeeded'
     WHEN o.type = 'delete' AND d.destroyed_at IS NOT NULL THEN 'succeeded'
     WHEN o.type = 'delete' AND d.status <> 'deleted' THEN 'undeleted'
+    WHEN o.type = 'backup' THEN CASE b.status
+        WHEN 'completed' THEN 'succeeded'
+        WHEN 'expired' THEN 'succeeded'
+        WHEN 'deleted' THEN 'succeeded'
+        WHEN 'failed' THEN 'backup_failed'
+        WHEN 'cancelled' THEN 'cancelled'
+    END
     WHEN o.type <> 'delete' AND d.status = 'deleted' THEN 'database_deleted'
     WHEN o.type = 'limits' AND d.limits_applied >= o.revision THEN 'succeeded'
     WHEN o.type IN ('pause', 'resume', 'undelete') AND d.access_applied >= o.revision THEN 'succeeded'
@@ -36,6 +44,7 @@ END AS outcome
 FROM operations o JOIN databases d ON d.id = o.database_id
 LEFT JOIN blueprint_applications a ON a.id = (o.undo ->> 'application')::bigint
 LEFT JOIN credential_rotations r ON r.uuid = (o.undo ->> 'rotation')::uuid
+LEFT JOIN backups b ON b.uuid = CASE WHEN o.type = 'backup' THEN split_part(o.workflow_id, '/', 2)::uuid END
 WHERE o.finished_at IS NULL
 """
 ASTRAY = f"SELECT * FROM ({_OUTCOMES}) o WHERE outcome IS NOT NULL AND changed_at < now() - $1::interval"  # noqa: S608
@@ -46,6 +55,7 @@ _ENDS = {
     "undeleted": (OperationStatus.CANCELLED, ReasonCode.UNDELETED),
     "database_deleted": (OperationStatus.CANCELLED, ReasonCode.DATABASE_DELETED),
     "cancelled": (OperationStatus.CANCELLED, ReasonCode.CANCELLED),
+    "backup_failed": (OperationStatus.FAILED, ReasonCode.BACKUP_FAILED),
     "application_failed": (OperationStatus.FAILED, ReasonCode.APPLICATION_FAILED),
 }
 
