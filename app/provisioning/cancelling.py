@@ -14,7 +14,8 @@ from app.backups.operation import cancel_backup
 from app.backups.restores import in_place
 from app.blueprints.applications import queue
 from app.contracts.base import PauseReason
-from app.core.errors import DatabaseDestroyed, OperationNotCancellable
+from app.core.errors import DatabaseDestroyed, InvalidField, OperationNotCancellable
+from app.credentials import shares
 from app.credentials.operation import cancel_rotation
 from app.databases import access
 from app.databases.limits import Before, change_limits
@@ -69,6 +70,13 @@ async def _limits(_: Plans, operation: OperationRecord, record: DatabaseRecord) 
             "A later change of the limits builds on it. Cancel that one first.", status=operation.status.value
         )
     before = msgspec.convert(operation.undo, Before)
+    if before.connections < record.connections:
+        try:
+            await shares.check_limit(record.id, before.connections)
+        except InvalidField as fault:
+            raise OperationNotCancellable(
+                f"Users were given connections since. {fault.message}", status=operation.status.value
+            ) from None
     if before.connections > record.connections:
         room = await room_on_host(record.host_id, before.connections, allocated=record.connections)
         if before.connections > room:

@@ -177,6 +177,27 @@ async def test_limits_whose_connections_were_given_away_stay(lone: LoneApi) -> N
     assert (await row(database)).connections == 2
 
 
+async def test_limits_from_before_that_users_have_outgrown_stay(control_dsn: str) -> None:
+    """Together its logins would have more connections than the database."""
+    async with lone_api(control_dsn, limits_timeout_seconds=0.1, revocation_timeout_seconds=0.1) as api:
+        await api.add_host()
+        caller, database = await active(api)
+        for connections in (10, 50):
+            data_of(await caller.patch(f"/databases/{database}/quotas", {"connection_hard_limit": connections}))
+        asked = {"name": "reports", "access": "read_only", "connection_limit": 40}
+        error_of(await caller.post(f"/databases/{database}/users", asked), 503, "credentials_pending")
+        raised = await latest(database, OperationType.LIMITS)
+        cancellation = f"/operations/{raised.uuid}/cancellations"
+        refused = error_of(await caller.post(cancellation, None), 409, "operation_not_cancellable")
+        assert "The database's users have 40 connections; it needs 41 at least." in refused["message"]
+        assert (await row(database)).connections == 50
+        assert (await latest(database, OperationType.LIMITS)).finished_at is None
+        # What leaves them room can be cancelled.
+        await execute("UPDATE database_users SET connection_limit = 9")
+        data_of(await caller.post(cancellation, None))
+        assert (await row(database)).connections == 10
+
+
 async def test_a_pause_and_a_resumption_go_back(lone: LoneApi) -> None:
     _, database = await active(lone)
     await operator.pause(DEFAULT_PLANS, database)
