@@ -98,7 +98,7 @@ WITH asking AS MATERIALIZED (
     RETURNING c.key_id, c.window_count, c.month_count, c.month_added,
               extract(epoch FROM c.window_start + $4::interval - a.at)::float8 AS window_left
 )
-SELECT a.asked_hash AS hash, a.postponed,
+SELECT a.asked_hash AS key_hash, a.postponed,
        a.user_id, u.name AS user_name, u.email AS user_email, u.operator, a.id AS key_id, a.name AS key_name, a.preview,
        a.scopes, a.requests_per_minute, a.monthly_quota, a.allowed_ips, a.inactive_ttl_days, a.last_used_at,
        a.team_id AS key_team_id, a.databases, a.ended_teams,
@@ -159,7 +159,7 @@ async def _ask(connection: Connection, requests: Asked) -> dict[bytes, _Verdict]
     # As text: the driver would parse each of them again.
     addresses = [",".join(each) for each in requests.values()]
     rows = await connection.fetch(_ADMIT, [*requests], counts, addresses, _WINDOW)
-    return {row["hash"]: msgspec.convert(dict(row), _Verdict) for row in rows}
+    return {row["key_hash"]: msgspec.convert(dict(row), _Verdict) for row in rows}
 
 
 @asynccontextmanager

@@ -18,6 +18,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     user_email: str
     key_id: int
     """0 where there is none."""
+    key_hash: bytes = b""
+    """Of the text that the request came with: while a key is being replaced, two are its own."""
     session_id: int | None = None
     """The session that a person is signed in with; None for a key."""
     key_name: str

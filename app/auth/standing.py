@@ -1,6 +1,7 @@
 """Whether callers who were let in a while ago still may see what is a team's, for answers that take long."""
 
 from collections.abc import Collection
+from time import monotonic
 from uuid import UUID
 
 import msgspec
@@ -24,6 +25,8 @@ class Standing(msgspec.Struct, frozen=True):
     team_id: int
     database: UUID | None = None
     session_id: int | None = None
+    key_hash: bytes = b""
+    """Of the key's text: another one may have replaced it since."""
 
     @property
     def holder(self) -> tuple[int, int | None]:
@@ -50,9 +53,10 @@ async def _keys_that_stand(sought: list[Standing], scope: Scope) -> set[Standing
     found = await fetch_all(
         Standing,
         """
-        SELECT asked.key_id, asked.team_id, asked.database
-        FROM unnest($1::bigint[], $2::bigint[], $4::uuid[]) AS asked (key_id, team_id, database)
+        SELECT asked.key_id, asked.team_id, asked.database, asked.key_hash
+        FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $6::bytea[]) AS asked (key_id, team_id, database, key_hash)
         JOIN api_keys k ON k.id = asked.key_id
+             AND (k.hash = asked.key_hash OR k.previous_hash = asked.key_hash AND k.previous_until > now())
         JOIN memberships m ON m.user_id = k.user_id AND m.team_id = asked.team_id
         WHERE k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true) AND k.scopes && $3::text[]
           AND m.role = any($5::text[]) AND m.team_id <> all(k.ended_teams)
@@ -63,41 +67,75 @@ async def _keys_that_stand(sought: list[Standing], scope: Scope) -> set[Standing
         granting(scope),
         [one.database for one in sought],
         list(roles_that_may([scope])),
+        [one.key_hash for one in sought],
     )
     return set(found)
 
 
 class _Now(msgspec.Struct, frozen=True):
     ended: bool
-    role: Role | None
+    roles: list[Role | None]
 
 
 async def expect(caller: Principal, team_id: int | None) -> None:
     """That the caller would still be let in, and has no smaller role in this team than when it was. Raises
     `InvalidApiKey`, `SessionEnded`, `NotAMember` or `InsufficientRole`."""
+    await _expect(caller, [] if team_id is None or caller.role_in(team_id) is None else [team_id])
+
+
+async def expect_in_all_teams(caller: Principal) -> None:
+    """The same of every team that the caller was let in for."""
+    await _expect(caller, caller.readable_teams)
+
+
+async def expect_after(began: float, caller: Principal, team_id: int | None) -> None:
+    """The same, where it is long ago that this began, by the clock of `monotonic`."""
+    if monotonic() - began > LONG_SECONDS:
+        await expect(caller, team_id)
+
+
+async def _expect(caller: Principal, teams: list[int]) -> None:
     if caller.session_id is not None and not await is_live(caller.session_id):
         raise SessionEnded
     now = await fetch_one(
         _Now,
         """
-        SELECT k.revoked_at IS NOT NULL OR coalesce(k.expires_at <= now(), false) AS ended, m.role
-        FROM api_keys k LEFT JOIN memberships m
-          ON m.user_id = k.user_id AND m.team_id = $2 AND m.team_id <> ALL (k.ended_teams)
-        WHERE k.id = $1
+        SELECT k.revoked_at IS NOT NULL OR coalesce(k.expires_at <= now(), false)
+               OR NOT (k.hash = $4 OR coalesce(k.previous_hash = $4 AND k.previous_until > now(), false))
+               OR NOT k.scopes @> $5::text[]
+               OR NOT coalesce(k.team_id = $6, k.team_id IS NULL)
+               OR NOT coalesce(k.databases @> $7::uuid[], k.databases IS NULL) AS ended,
+               array(
+                   SELECT m.role FROM unnest($2::bigint[]) WITH ORDINALITY AS asked (team, place)
+                   LEFT JOIN memberships m
+                     ON m.user_id = k.user_id AND m.team_id = asked.team AND m.team_id <> ALL (k.ended_teams)
+                   ORDER BY asked.place
+               ) AS roles
+        FROM api_keys k WHERE k.id = $1
         UNION ALL
-        SELECT false, m.role FROM users u LEFT JOIN memberships m ON m.user_id = u.id AND m.team_id = $2
-        WHERE u.id = $3
+        SELECT false, array(
+                   SELECT m.role FROM unnest($2::bigint[]) WITH ORDINALITY AS asked (team, place)
+                   LEFT JOIN memberships m ON m.user_id = u.id AND m.team_id = asked.team
+                   ORDER BY asked.place
+               )
+        FROM users u WHERE u.id = $3
         """,
         caller.key_id,
-        team_id,
+        teams,
         None if caller.session_id is None else caller.user_id,
+        caller.key_hash,
+        caller.scopes,
+        caller.key_team_id,
+        caller.databases,
     )
     if now is None or now.ended:
-        raise InvalidApiKey("This API key has been revoked, or has expired, since the request came.")
-    before = None if team_id is None else caller.role_in(team_id)
-    if team_id is None or before is None:
-        return
-    if now.role is None:
+        raise InvalidApiKey("This API key has been revoked or changed, or has expired, since the request came.")
+    for team_id, role in zip(teams, now.roles, strict=True):
+        _compare(team_id, caller.role_in(team_id), role)
+
+
+def _compare(team_id: int, before: Role | None, now: Role | None) -> None:
+    if now is None:
         raise NotAMember(team_id)
-    if not now.role.covers(before):
-        raise InsufficientRole(now.role, [role for role in Role if role.covers(before)], team_id)
+    if before is not None and not now.covers(before):
+        raise InsufficientRole(now, [role for role in Role if role.covers(before)], team_id)

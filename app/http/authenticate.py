@@ -1,12 +1,14 @@
 """Authentication and limits for every request under `/api/v1`."""
 
 from collections.abc import Sequence
+from time import monotonic
 
 from litestar.datastructures import Headers
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Receive, ReceiveMessage, Scope, Send
 
 from app.audit.drafts import drafting
+from app.auth import standing
 from app.auth.batches import Admitted
 from app.auth.principal import Principal
 from app.core import context
@@ -17,6 +19,7 @@ from app.http.in_flight import InFlight
 from app.http.requests import add_headers
 from app.http.state import RequestControls
 from app.web.held import STATE, Held
+from app.web.operation import CHANGING
 from app.web.site import PROTECTIVE_HEADERS, check_own_page, session_token
 
 _Headers = Sequence[tuple[bytes, bytes]]
@@ -47,6 +50,8 @@ class Authenticate:
             caller = scope["user"] = admitted.principal
             _enter(controls.in_flight, held, caller)
             add_headers(scope, _headers(admitted))
+            if scope["method"] in CHANGING:
+                receive = _expecting_in_time(caller, receive)
             token = context.actor.set(_actor(caller))
             try:
                 draft = request_draft(scope, address, caller, refusals=controls.audit_refusals)
@@ -68,6 +73,20 @@ async def _admit(controls: RequestControls, scope: HTTPScope, address: str) -> A
         if admitted is not None:
             return admitted
     return await controls.admission.admit(authorization, address)
+
+
+def _expecting_in_time(caller: Principal, receive: Receive) -> Receive:
+    """Who holds the end of a body back is asked again whether they may be here: until then others may have ended it."""
+    admitted = monotonic()
+
+    async def receive_expecting() -> HTTPReceiveMessage | ReceiveMessage:
+        message = await receive()
+        ends = message["type"] == "http.request" and not message.get("more_body")
+        if ends and monotonic() - admitted > standing.LONG_SECONDS:
+            await standing.expect_in_all_teams(caller)
+        return message
+
+    return receive_expecting
 
 
 def _enter(in_flight: InFlight, held: Held, caller: Principal) -> None:

@@ -163,7 +163,9 @@ class OperationController(Controller):
 
         return services.streams.answer(
             request,
-            Standing(request.user.key_id, record.team_id, record.database, request.user.session_id),
+            Standing(
+                request.user.key_id, record.team_id, record.database, request.user.session_id, request.user.key_hash
+            ),
             lambda: services.watch.changes(record.database),
             look,
             now=_frame(record),

@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
+from app.auth import standing
+from app.auth.principal import Principal
 from app.core.errors import (
     AppError,
     DatabaseUnreachable,
@@ -43,9 +45,15 @@ class Asking:
     """From the first connection to the result. `resources` are closed with the question."""
 
     def __init__(
-        self, dependencies: QueryDependencies, target: QueryTarget, question: str, resources: AsyncExitStack
+        self,
+        dependencies: QueryDependencies,
+        asker: Principal,
+        target: QueryTarget,
+        question: str,
+        resources: AsyncExitStack,
     ) -> None:
         self._dependencies = dependencies
+        self._asker = asker
         self._target = target
         self._dialect = DIALECTS[target.engine]
         self._question = question
@@ -205,6 +213,9 @@ class Asking:
         return verdict
 
     async def _note(self, *, durable: bool) -> None:
+        """Before anything is executed or shown. The model may have taken its time, and the asker may have lost the key,
+        the session or the team since: raises what `standing.expect` does."""
+        await standing.expect(self._asker, self._target.team_id)
         if not await self._execution.note_judged(durable=durable):
             raise LanguageModelUnavailable("The language model's answer came too late: ask again.")
 

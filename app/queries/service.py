@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from time import monotonic
 
 from app.audit.events import audited
+from app.auth import standing
 from app.auth.principal import Principal
 from app.contracts.base import Engine
 from app.core.errors import (
@@ -55,11 +57,12 @@ class Questions:
 
     async def ask(self, principal: Principal, asked: AskQuestion) -> QueryAnswer:
         """Raises `NotFound`, `DatabaseNotActive`, `DatabaseUnreachable`, `QueryAllowanceExceeded`,
-        `TooManyUnderWay`, and the errors of `_OUTCOMES`. Cancelled, it cancels what runs on the engine."""
-        target = await targets.find(principal, asked.database_uuid)
+        `TooManyUnderWay`, the errors of `_OUTCOMES`, and those of `standing.expect`. Cancelled, it cancels what runs on
+        the engine."""
+        target, began = await targets.find(principal, asked.database_uuid), monotonic()
         self.model.require()
         async with AsyncExitStack() as resources:
-            asking = Asking(self._dependencies, target, asked.query, resources)
+            asking = Asking(self._dependencies, principal, target, asked.query, resources)
             # Before anything is done, whatever becomes of it: the record of the question says that.
             async with audited():
                 execution = await records.begin(
@@ -74,6 +77,7 @@ class Questions:
                 )
             async with _recorded(execution, target.engine, resources):
                 result = await asking.answer(execution)
+        await standing.expect_after(began, principal, target.team_id)
         assert execution.sql is not None
         return QueryAnswer(sql=execution.sql, result=result, query_id=execution.id)
 
@@ -81,14 +85,15 @@ class Questions:
         """What a question was translated to, once. Raises `NotFound`, `QueryAlreadyExecuted`, and what `ask` raises
         but for what is the model's."""
         preview = await previews.find(principal, query)
-        target = await targets.find(principal, preview.database)
+        target, began = await targets.find(principal, preview.database), monotonic()
         at_once = self._plans.tiers[target.tier].query_executions
         async with AsyncExitStack() as resources:
-            asking = Asking(self._dependencies, target, preview.question, resources)
+            asking = Asking(self._dependencies, principal, target, preview.question, resources)
             async with audited():
                 execution = await previews.begin(preview, principal, target, self._place_seconds, at_once=at_once)
             async with _recorded(execution, target.engine, resources):
                 result = await asking.execute(execution)
+        await standing.expect_after(began, principal, target.team_id)
         return QueryAnswer(sql=preview.sql, result=result, query_id=execution.id)
 
 

@@ -17,7 +17,7 @@ from litestar import MediaType, Request, Response
 from litestar.connection import ASGIConnection
 
 from app.audit import events as audit
-from app.audit.drafts import current_draft
+from app.audit.drafts import current_draft, note
 from app.auth import standing
 from app.auth.principal import Principal
 from app.core.context import current_request_id
@@ -47,6 +47,9 @@ StoreAnswer = Callable[[str, Answer], tuple[Statement, ...]]
 """Of a change's subject and its answer: the steps that store the answer under the request's key, and the change's event
 in the audit log."""
 
+Immediate = Callable[[StoreAnswer], Awaitable[Answer | None]]
+"""Makes a change and stores its answer at once. None where it did nothing."""
+
 
 class Idempotency:
     """`ttl` and `lease` are in seconds: how long a key is stored, and how long it is in progress if its owner dies."""
@@ -61,7 +64,7 @@ class Idempotency:
         *,
         begin: Callable[[], Awaitable[Accepted]],
         finish: Callable[[str], Awaitable[Answer]],
-        immediate: Callable[[StoreAnswer], Awaitable[Answer | None]] | None = None,
+        immediate: Immediate | None = None,
         during_begin: AbstractAsyncContextManager[Any] | None = None,
     ) -> Response[bytes]:
         """`begin` makes the change, in this method's transaction, and returns its subject and the workflow to start
@@ -73,37 +76,40 @@ class Idempotency:
         nothing where the key has a row already. Where it returns None, nothing was done.
 
         Each change has its event in the audit log, in its own transaction; a refusal that is stored has one too, and a
-        repeated request has none.
+        repeated request has none. A repeated one is answered to who is in the team that the change was about.
 
         `during_begin` is entered before the transaction, and left before anything is waited for.
 
         Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise; and what
-        `standing.expect` does, where `finish` took long.
+        `standing.expect` does, where `finish` took long. `NotAMember` or `InsufficientRole` for a repeated request.
         """
         claim = await _claim_for(request)
         try:
-            answer = await immediate(partial(self._insertion, claim)) if immediate else None
+            answer = await self._immediately(request, claim, immediate) if immediate else None
             if answer is not None:
                 audit.settle()
                 return _respond(answer)
             async with during_begin or nullcontext(), transaction():
                 owned = await self._rows.take(claim)
                 if owned is None:
-                    return await self._answer_to_repeat(claim)
+                    return await self._answer_to_repeat(request, claim)
                 if owned.resource:
                     # The event is there: it was committed with the subject.
                     audit.settle()
+                    note(team_id=owned.team_id)
+                    _check_team(request, owned.team_id)
                 accepted = Accepted(subject=owned.resource) if owned.resource else await begin()
                 answer = await finish(accepted.subject) if accepted.settled else None
                 if answer is not None:
-                    await self._rows.store(claim, answer.status, msgspec.json.encode(answer.body), accepted.subject)
+                    body = msgspec.json.encode(answer.body)
+                    await self._rows.store(claim, answer.status, body, accepted.subject, _team_of(request.user))
                 elif not owned.resource:
-                    await self._rows.store_subject(claim, accepted.subject)
+                    await self._rows.store_subject(claim, accepted.subject, _team_of(request.user))
                 await audit.append_drafted(accepted.subject)
             audit.settle()
         except AppError as error:
             if error.status in _DECIDED and not error.transient:
-                repeat = await self._store_refusal(claim, error)
+                repeat = await self._store_refusal(request, claim, error)
                 if repeat is not None:
                     return repeat
             raise
@@ -114,12 +120,23 @@ class Idempotency:
             async with self._rows.leased(claim):
                 answer = await finish(accepted.subject)
                 await self._rows.store(claim, answer.status, msgspec.json.encode(answer.body))
-            if monotonic() - started > standing.LONG_SECONDS:
-                draft = current_draft()
-                await standing.expect(request.user, None if draft is None else draft.team_id)
+            await standing.expect_after(started, request.user, _team_of(request.user))
         return _respond(answer)
 
-    async def _answer_to_repeat(self, claim: KeyClaim) -> Response[bytes]:
+    async def _immediately(
+        self, request: Request[Principal, Any, Any], claim: KeyClaim, immediate: Immediate
+    ) -> Answer | None:
+        """What was begun under this key is gone on with, whatever a new request would be told: that the team has no
+        room, for example, because it has what was begun."""
+        try:
+            return await immediate(partial(self._insertion, request.user, claim))
+        except AppError:
+            earlier = await self._rows.find(claim)
+            if earlier is None or earlier.fingerprint != claim.fingerprint or earlier.resource is None:
+                raise
+            return None
+
+    async def _answer_to_repeat(self, request: Request[Principal, Any, Any], claim: KeyClaim) -> Response[bytes]:
         row = await self._rows.find(claim)
         if row is None or (row.fingerprint == claim.fingerprint and row.response_sealed is None):
             audit.settle()
@@ -129,9 +146,12 @@ class Idempotency:
         assert row.response_sealed is not None
         assert row.response_status is not None
         audit.settle()
+        _check_team(request, row.team_id)
         return _reply(row.response_status, _replay(self._rows.open(claim, row.response_sealed)))
 
-    async def _store_refusal(self, claim: KeyClaim, error: AppError) -> Response[bytes] | None:
+    async def _store_refusal(
+        self, request: Request[Principal, Any, Any], claim: KeyClaim, error: AppError
+    ) -> Response[bytes] | None:
         """Its own transaction, since the one that was refused is rolled back. An equal request may have come in
         between: then its answer is the key's, and is returned."""
         body = ErrorAnswer(
@@ -139,14 +159,15 @@ class Idempotency:
         )
         async with transaction():
             if await self._rows.take(claim) is None:
-                return await self._answer_to_repeat(claim)
+                return await self._answer_to_repeat(request, claim)
             await self._rows.store(claim, error.status, msgspec.json.encode(body))
             await audit.append_refusal(error.code)
         audit.settle()
         return None
 
-    def _insertion(self, claim: KeyClaim, subject: str, answer: Answer) -> tuple[Statement, ...]:
-        stored = self._rows.insertion(claim, subject, answer.status, msgspec.json.encode(answer.body))
+    def _insertion(self, caller: Principal, claim: KeyClaim, subject: str, answer: Answer) -> tuple[Statement, ...]:
+        body = msgspec.json.encode(answer.body)
+        stored = self._rows.insertion(claim, subject, _team_of(caller), answer.status, body)
         draft = current_draft()
         return (stored,) if draft is None else (stored, audit.insertion(draft, subject))
 
@@ -181,6 +202,19 @@ async def _fingerprint(request: Request[Principal, Any, Any]) -> bytes:
         parts.append([sorted(caller.withheld), sorted(caller.ended_teams)])
     head = msgspec.json.encode(parts)
     return hashlib.sha256(head + b"\x00" + body).digest()
+
+
+def _team_of(caller: Principal) -> int | None:
+    """The team that the change is about, if the caller is in it: operators needn't be, nor who makes or joins one."""
+    draft = current_draft()
+    return None if draft is None or draft.team_id is None or caller.role_in(draft.team_id) is None else draft.team_id
+
+
+def _check_team(request: Request[Principal, Any, Any], team_id: int | None) -> None:
+    """Raises `NotAMember` or `InsufficientRole` for a stored answer that the caller wouldn't get now. What is about
+    accounts is answered again also to who has left the team by it."""
+    if team_id is not None and team_id not in request.user.team_ids and not _is_about_accounts(request):
+        raise request.user.refusal(team_id)
 
 
 def _is_about_accounts(request: Request[Principal, Any, Any]) -> bool:

@@ -26,12 +26,16 @@ class KeyClaim(msgspec.Struct, frozen=True, kw_only=True):
 class OwnedKey(msgspec.Struct, frozen=True):
     resource: str | None
     """The subject that an owner which died has committed."""
+    team_id: int | None
+    """The team that this concerns, if it concerns one that its caller was in."""
 
 
 class EarlierRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The request that a key came with before. Without a status it is under way."""
 
     fingerprint: bytes
+    resource: str | None
+    team_id: int | None
     response_status: int | None
     response_sealed: bytes | None
 
@@ -61,13 +65,14 @@ class KeyRows:
             ON CONFLICT (user_id, key) DO UPDATE SET
                 fingerprint = excluded.fingerprint, owner = excluded.owner, locked_until = excluded.locked_until,
                 resource = CASE WHEN k.expires_at <= now() THEN NULL ELSE k.resource END,
+                team_id = CASE WHEN k.expires_at <= now() THEN NULL ELSE k.team_id END,
                 created_at = CASE WHEN k.expires_at <= now() THEN now() ELSE k.created_at END,
                 expires_at = CASE WHEN k.expires_at <= now() THEN excluded.expires_at ELSE k.expires_at END,
                 response_status = NULL, response_sealed = NULL
             WHERE k.expires_at <= now()
                OR (k.fingerprint = excluded.fingerprint AND k.response_status IS NULL
                    AND coalesce(k.locked_until <= now(), true))
-            RETURNING resource
+            RETURNING resource, team_id
             """,
             claim.user_id,
             claim.key,
@@ -77,42 +82,47 @@ class KeyRows:
             self._ttl,
         )
 
-    def insertion(self, claim: KeyClaim, subject: str, status: int, body: bytes) -> Statement:
+    def insertion(self, claim: KeyClaim, subject: str, team_id: int | None, status: int, body: bytes) -> Statement:
         """A new key with its answer, as one step of the change. It returns no row where the key has one already, be it
         one that has expired."""
         sql = """
         INSERT INTO idempotency_keys
-            (user_id, key, fingerprint, resource, response_status, response_sealed, expires_at)
-        SELECT $1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7) WHERE {condition}
+            (user_id, key, fingerprint, resource, response_status, response_sealed, expires_at, team_id)
+        SELECT $1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8 WHERE {condition}
         ON CONFLICT (user_id, key) DO NOTHING RETURNING user_id
         """
         sealed = self._seal(claim, body)
-        return Statement(sql, (claim.user_id, claim.key, claim.fingerprint, subject, status, sealed, self._ttl))
+        values = (claim.user_id, claim.key, claim.fingerprint, subject, status, sealed, self._ttl, team_id)
+        return Statement(sql, values)
 
     async def find(self, claim: KeyClaim) -> EarlierRequest | None:
         return await fetch_one(
             EarlierRequest,
-            "SELECT fingerprint, response_status, response_sealed FROM idempotency_keys"
+            "SELECT fingerprint, resource, team_id, response_status, response_sealed FROM idempotency_keys"
             " WHERE user_id = $1 AND key = $2",
             claim.user_id,
             claim.key,
         )
 
-    async def store_subject(self, claim: KeyClaim, subject: str) -> None:
+    async def store_subject(self, claim: KeyClaim, subject: str, team_id: int | None) -> None:
         """From which a retry goes on, should this process die."""
         await execute(
-            "UPDATE idempotency_keys SET resource = $3 WHERE user_id = $1 AND key = $2",
+            "UPDATE idempotency_keys SET resource = $3, team_id = $4 WHERE user_id = $1 AND key = $2",
             claim.user_id,
             claim.key,
             subject,
+            team_id,
         )
 
-    async def store(self, claim: KeyClaim, status: int, body: bytes, subject: str | None = None) -> None:
-        """Nothing happens when another request has taken the key over in the meantime."""
+    async def store(
+        self, claim: KeyClaim, status: int, body: bytes, subject: str | None = None, team_id: int | None = None
+    ) -> None:
+        """Nothing happens when another request has taken the key over in the meantime. A subject and a team that are
+        there stay."""
         await execute(
             """
             UPDATE idempotency_keys SET response_status = $4, response_sealed = $5, owner = NULL, locked_until = NULL,
-                   resource = coalesce($6, resource)
+                   resource = coalesce($6, resource), team_id = coalesce($7, team_id)
             WHERE user_id = $1 AND key = $2 AND owner = $3
             """,
             claim.user_id,
@@ -121,6 +131,7 @@ class KeyRows:
             status,
             self._seal(claim, body),
             subject,
+            team_id,
         )
 
     @asynccontextmanager

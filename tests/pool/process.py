@@ -34,7 +34,7 @@ class Process:
         claim = KeyClaim(user_id=self.principal.user_id, key=key or str(uuid4()), fingerprint=b"", owner=uuid4())
 
         def store_answer(subject: str, answer: Answer) -> tuple[Statement, ...]:
-            return (rows.insertion(claim, subject, answer.status, encode(answer.body)),)
+            return (rows.insertion(claim, subject, None, answer.status, encode(answer.body)),)
 
         principal = msgspec.structs.replace(self.principal, admitted_at=utc_now())
         request = CreateDatabase(name="a", region=region or msgspec.UNSET)

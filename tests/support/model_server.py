@@ -32,6 +32,8 @@ class ModelServer:
     """A turn that answers every request, for what doesn't fit into a question."""
     sent: int = 0
     """Bytes of `flood` that were read."""
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    """Until it is set, turns that are `held` are not answered."""
 
     @property
     def environ(self) -> dict[str, str]:
@@ -40,7 +42,7 @@ class ModelServer:
 
 
 def script(*turns: Any) -> str:
-    """A question that produces these turns. A turn is `sql(…)`, `says(…)`, or a dict with `status`, `delay`,
+    """A question that produces these turns. A turn is `sql(…)`, `says(…)`, or a dict with `status`, `delay`, `held`,
     `close`, `raw` (a whole response in bytes), `flood` (an endless body)."""
     return json.dumps(list(turns))
 
@@ -84,6 +86,8 @@ async def _serve_one(server: ModelServer, reader: asyncio.StreamReader, writer: 
     )
     turn = server.forced or _turn(body)
     await asyncio.sleep(turn.get("delay", 0))
+    if turn.get("held"):
+        await server.released.wait()
     if turn.get("close"):
         return False
     if "raw" in turn:

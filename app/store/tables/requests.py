@@ -1,6 +1,6 @@
 """What requests leave behind: idempotency keys, events, and workflows to start."""
 
-from piccolo.columns import JSONB, UUID, Array, BigSerial, Bytea, ForeignKey, Integer, Text, Timestamptz
+from piccolo.columns import JSONB, UUID, Array, BigInt, BigSerial, Bytea, ForeignKey, Integer, Text, Timestamptz
 from piccolo.columns.base import OnDelete
 from piccolo.constraints import Unique
 from piccolo.table import Table
@@ -15,7 +15,8 @@ class IdempotencyKey(Table, tablename="idempotency_keys", db=DB):
     """One accepted request, by its caller's key.
 
     Written in the transaction of its change. `resource` is the subject of the change, from which a retry after a crash
-    resumes. `response_sealed` is the answer, once there is one.
+    resumes. `response_sealed` is the answer, once there is one: for whoever is in team `team_id`, which the change
+    concerned, where it concerned one.
     """
 
     id = BigSerial(primary_key=True)
@@ -25,6 +26,7 @@ class IdempotencyKey(Table, tablename="idempotency_keys", db=DB):
     owner = UUID(null=True, default=None)
     locked_until = columns.moment()
     resource = Text(null=True, default=None)
+    team_id = BigInt(null=True, default=None)
     response_status = Integer(null=True, default=None)
     response_sealed = Bytea(null=True, default=None)
     created_at = columns.created_at()
