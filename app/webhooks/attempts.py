@@ -24,7 +24,7 @@ from app.webhooks import waiting
 from app.webhooks.attempt_slots import AttemptSlots
 from app.webhooks.circuit import Circuit, is_broken, is_known_well
 from app.webhooks.egress.sender import AttemptResult, Sender
-from app.webhooks.records import party_of, secret_place
+from app.webhooks.records import MOST_ATTEMPTS, party_of, secret_place
 from app.webhooks.signing import signed_headers
 from app.webhooks.waiting import WaitingDelivery
 
@@ -176,6 +176,8 @@ async def _record(due: _Due, answer: AttemptResult, *, last: bool, wait: float) 
         answer.delivered,
         last,
         wait,
+        # Beside the new one.
+        MOST_ATTEMPTS - 1,
     )
 
 
@@ -207,12 +209,17 @@ UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message 
        next_attempt_at = NULL
 WHERE id = $1 AND status = 'pending'
 """
+# A team may ask for a delivery again and again, and each time there is an attempt more: only the last ones are kept.
 # What was asked for again meanwhile stays in its new round; what a revocation ended stays failed, unless it arrived.
 # What has arrived shows the answer that took it, whatever the outcome of an attempt beside it.
 _RECORD = """
 WITH recorded AS (
     INSERT INTO webhook_attempts (delivery_id, response_code, error_message, response_body, duration_ms)
     SELECT id, $2, $3, $4, $5 FROM webhook_deliveries WHERE id = $1
+), forgotten AS (
+    DELETE FROM webhook_attempts WHERE delivery_id = $1 AND id <= (
+        SELECT id FROM webhook_attempts WHERE delivery_id = $1 ORDER BY id DESC OFFSET $10 LIMIT 1
+    )
 )
 UPDATE webhook_deliveries SET
     attempt_count = attempt_count + 1,

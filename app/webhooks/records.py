@@ -54,6 +54,8 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
+MOST_ATTEMPTS = 100
+"""Of a delivery: ten rounds of the whole schedule. Older ones are counted, and forgotten."""
 _ENDPOINT = "SELECT id, team_id, url, events, last_success_at, last_failure_at, revoked_at, created_at"
 # What waits for an endpoint that hangs is not attempted before that is probed again.
 _DELIVERY = """
@@ -150,13 +152,15 @@ async def payload_of(delivery: int) -> str:
 
 
 async def list_attempts(delivery: int) -> list[AttemptRecord]:
-    """In the order in which they were made."""
-    return await fetch_all(
+    """The last `MOST_ATTEMPTS`, in the order in which they were made."""
+    found = await fetch_all(
         AttemptRecord,
         "SELECT id, response_code, error_message, response_body, duration_ms, created_at"
-        " FROM webhook_attempts WHERE delivery_id = $1 ORDER BY id",
+        " FROM webhook_attempts WHERE delivery_id = $1 ORDER BY id DESC LIMIT $2",
         delivery,
+        MOST_ATTEMPTS,
     )
+    return found[::-1]
 
 
 class _SealedSecret(msgspec.Struct, frozen=True):

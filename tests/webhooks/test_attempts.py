@@ -15,6 +15,7 @@ from app.webhooks.attempts import Attempts, jittered
 from app.webhooks.dispatch import dispatch
 from app.webhooks.egress.sender import Sender
 from app.webhooks.waiting import WaitingDelivery
+from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.meeting import row_lock
@@ -104,6 +105,22 @@ async def test_an_ended_team_gets_its_last_events(made: Made) -> None:
     assert await made.make()
     assert (await made.row())["status"] == "delivered"
     assert len(made.receiving.received) == 2
+
+
+async def test_a_delivery_that_is_asked_for_again_and_again_keeps_its_last_attempts(made: Made) -> None:
+    await fetch(
+        "INSERT INTO webhook_attempts (delivery_id, response_code, duration_ms) SELECT $1, 503, n"
+        " FROM generate_series(1, 150) n",
+        made.delivery,
+    )
+    path = f"/webhook_endpoints/{made.endpoint}/deliveries/{made.delivery}"
+    shown = data_of(await made.caller.get(path))["attempts"]
+    assert [one["duration_ms"] for one in shown] == [*range(51, 151)], "the last ones, in their order"
+    assert await made.make()
+    shown = data_of(await made.caller.get(path))["attempts"]
+    assert ([one["response_code"] for one in shown]) == [503] * 99 + [200]
+    [kept] = await fetch("SELECT count(*) AS n FROM webhook_attempts WHERE delivery_id = $1", made.delivery)
+    assert kept["n"] == 100
 
 
 async def test_a_worker_that_dies_between_request_and_record_sends_again(made: Made) -> None:
