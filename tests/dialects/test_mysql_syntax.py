@@ -1,6 +1,10 @@
 """Common mistakes in scripts for MySQL: found without a server, each where it is."""
 
+from app.blueprints.validation import validate
 from app.contracts.base import Engine
+from app.dialects.mysql.scripts.reader import Reader
+from app.dialects.mysql.scripts.syntax import token_errors
+from app.dialects.mysql.splitter import split
 from app.dialects.positions import Lines
 from app.dialects.registry import DIALECTS
 from tests.support.together import together
@@ -53,3 +57,29 @@ def test_a_mistake_where_it_is(script: str, place: str, message: str) -> None:
 )
 def test_what_servers_take_is_not_refused(statement: str) -> None:
     assert DIALECTS[Engine.MYSQL].analyze(statement).faults == []
+
+
+@together(
+    "statement",
+    [
+        "SELECT DATE_ADD(1)",
+        "SELECT var_map(x) FROM a",
+        "CREATE TABLE b (n INT) DEFAULT COMMENT='x'",
+        "DELIMITER //\nSELECT 1; SELECT 2//",
+    ],
+)
+def test_what_sqlglot_fails_at_is_left_to_the_server(statement: str) -> None:
+    """It raises errors of its own here, or reads two statements. Scripts for PostgreSQL are read as MySQL's too."""
+    assert DIALECTS[Engine.MYSQL].analyze(FIRST + statement).faults == []
+
+
+def test_a_script_for_postgresql_at_which_sqlglot_fails_is_valid() -> None:
+    assert validate("CREATE TABLE a (n integer[2]);\n", {}).manifest.dialects == [Engine.POSTGRES]
+    assert validate("CREATE TABLE a (n integer);\nSELECT var_map(n) FROM a;\n", {}).valid
+
+
+def test_hundreds_of_thousands_of_words_that_quote_with_dollars() -> None:
+    """With a search from the start for each of them this takes hours."""
+    script = "SELECT " + " ".join(f"$${number}" for number in range(500_000))
+    [statement] = split(script).statements
+    assert [offset for offset, _ in token_errors(Reader(script, statement))] == [len("SELECT ")]

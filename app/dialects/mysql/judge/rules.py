@@ -4,13 +4,12 @@ sqlglot is no server: what it doesn't know it passes through as a `Command`, and
 else to the server. So nothing is allowed that isn't listed, and comments are removed before it parses.
 """
 
-import logging
 import re
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from app.dialects.mysql import parser
 from app.dialects.mysql.judge import nodes
 from app.dialects.mysql.judge import show as mysql_show
 from app.dialects.mysql.judge import text as mysql_text
@@ -18,9 +17,6 @@ from app.dialects.verdict import Refused, SqlClass, Unreadable
 
 _REPLACE = re.compile(r"\AREPLACE\b(?!\s*\()", re.IGNORECASE)
 _INDEXES = (exp.Index, exp.IndexColumnConstraint, exp.UniqueColumnConstraint, exp.PrimaryKey)
-
-# It warns of each statement that it doesn't know; those are refused here.
-logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 def classified(sql: str, database: str) -> list[tuple[str, SqlClass]]:
@@ -43,14 +39,11 @@ def _parse(text: str) -> exp.Expr:
     # REPLACE takes what INSERT takes, and sqlglot knows the one only as a function.
     readable = _REPLACE.sub("INSERT", text)
     try:
-        trees = sqlglot.parse(readable, dialect="mysql")
-    except SqlglotError as error:
+        trees = parser.parse(readable)
+    except (SqlglotError, parser.Stumbled) as error:
         raise Unreadable(f"It can't be parsed: {str(error).splitlines()[0]}") from None
-    except RecursionError:
+    except parser.TooInvolved:
         raise Refused("It is nested too deeply.") from None
-    except Exception as error:
-        # It stumbles over some of what it doesn't expect, with errors that it didn't mean to raise.
-        raise Unreadable(f"It can't be parsed: {type(error).__name__}.") from None
     if len(trees) != 1 or trees[0] is None or any(node.comments for node in trees[0].walk()):
         raise Refused("It is not one plain statement.")
     return trees[0]

@@ -4,24 +4,21 @@ Neither knows the whole grammar of MySQL and MariaDB, so both report only what i
 the rest, in a dry run or in the rehearsal before each application.
 """
 
-import logging
 import re
 from collections.abc import Iterator
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from app.dialects.analysis import Finding, StatementSummary
+from app.dialects.mysql import parser
 from app.dialects.mysql.scripts.reader import Reader
 from app.dialects.mysql.splitter import SplitStatement
 from app.dialects.tokens import TokenKind
 from app.dialects.word_lists import words
 
-# It would log each statement that it takes as opaque.
-logging.getLogger("sqlglot").setLevel(logging.ERROR)
-
-# What it reads in all is bounded: it takes about a second for 600 kB, and as long for a few thousand tiny statements.
+# What it reads in all is bounded, in characters: it takes about a second for 600 kB, and as long for a few thousand
+# tiny statements. Of an honest statement sqlglot takes fewer steps than it has characters.
 _LEAST_OF_A_STATEMENT = 200
 _MOST_OF_A_STATEMENT = 20_000
 _MOST_OF_A_SCRIPT = 100_000
@@ -48,13 +45,16 @@ def token_errors(reader: Reader) -> Iterator[Finding]:
     """Symbols that MySQL doesn't have outside literals, and lists and parentheses that can't be right."""
     for symbol in sorted(frozenset("[]\\") & reader.vocabulary):
         yield reader.item(reader.words.index(symbol)).start, f"`{symbol}` means nothing to MySQL outside literals"
-    for word in reader.vocabulary:
-        if word.startswith("$$"):
-            message = "dollar quoting is PostgreSQL's; write the body between BEGIN and END"
-            yield reader.item(reader.words.index(word)).start, message
+    if any(map(_quotes_with_dollars, reader.vocabulary)):
+        first = next(index for index, word in enumerate(reader.words) if _quotes_with_dollars(word))
+        yield reader.item(first).start, "dollar quoting is PostgreSQL's; write the body between BEGIN and END"
     if ":" in reader.vocabulary and (index := reader.find(":", ":")) is not None:
         yield reader.item(index).start, "`::` is PostgreSQL's; write CAST(… AS …)"
     yield from _list_errors(reader)
+
+
+def _quotes_with_dollars(word: str) -> bool:
+    return word.startswith("$$")
 
 
 def _list_errors(reader: Reader) -> Iterator[Finding]:
@@ -92,17 +92,20 @@ class Parser:
         reader = Reader(script, statement)
         if _is_unknown_to_sqlglot(reader, what):
             return None
-        self._left -= max(length, _LEAST_OF_A_STATEMENT)
         text = _without_marks(script, statement)
+        steps = parser.Steps()
         try:
-            [tree] = sqlglot.parse(text, dialect="mysql", error_level=ErrorLevel.IMMEDIATE)
+            trees = parser.parse(text, ErrorLevel.IMMEDIATE, steps)
         except ParseError as error:
             found = error.errors[0] if error.errors else {}
             return _place(text, statement.start, found), _message(found)
-        except (TokenError, RecursionError):
-            # Our own lexer has read it, and depth alone is no fault.
+        except (TokenError, parser.TooInvolved, parser.Stumbled):
+            # Our own lexer has read it, and neither depth nor what sqlglot fails at is a fault.
             return None
-        return _other_dialect(reader, text, statement.start, tree) if tree is not None else None
+        finally:
+            self._left -= max(length, _LEAST_OF_A_STATEMENT, steps.taken)
+        # One of a script with another delimiter may hold semicolons, of which the server judges.
+        return _other_dialect(reader, text, statement.start, trees[0]) if len(trees) == 1 and trees[0] else None
 
 
 def _other_dialect(reader: Reader, text: str, start: int, tree: exp.Expr) -> Finding | None:
@@ -116,7 +119,7 @@ def _other_dialect(reader: Reader, text: str, start: int, tree: exp.Expr) -> Fin
         # A computed column with two parentheses around its expression is the same to sqlglot.
         if isinstance(node, exp.GeneratedAsIdentityColumnConstraint) and reader.find("as", "identity") is not None:
             return _at(reader, "identity"), "AS IDENTITY is PostgreSQL's; MySQL has AUTO_INCREMENT"
-        if isinstance(node, exp.ColumnDef) and (kind := node.kind) is not None:
+        if isinstance(node, exp.ColumnDef) and isinstance(kind := node.kind, exp.DataType):
             after = text[node.this.meta.get("end", len(text)) + 1 :].lstrip()
             if kind.this in _FOREIGN_TYPES and (found := _FOREIGN_WORDS.match(after)):
                 return start + len(text) - len(after), f"{found.group().upper()} is no type of MySQL"
