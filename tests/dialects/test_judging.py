@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
+from app.dialects.mysql.judge.show import is_schema_query
 from app.dialects.registry import DIALECTS
 from app.dialects.verdict import MOST_CHARACTERS, Refused, SqlClass, Unreadable
 from tests.dialects.corpus import mysql, postgres
@@ -17,6 +18,7 @@ from tests.support.together import together
 CORPORA: dict[Engine, Any] = {Engine.POSTGRES: postgres, Engine.MYSQL: mysql}
 DATABASE = "tenantsown"
 CLASSES = {"READS": SqlClass.SELECT, "WRITES": SqlClass.WRITE, "CHANGES": SqlClass.DDL_BATCH}
+QUOTE_PAIRS = "'" * 5_000_000
 each_engine = pytest.mark.parametrize("engine", Engine)
 
 
@@ -125,6 +127,24 @@ def test_the_tenants_own_database_may_be_named(engine: Engine) -> None:
 )
 def test_what_there_is_may_be_asked_of_the_own_database(sql: str) -> None:
     assert verdict(Engine.MYSQL, sql) is SqlClass.SELECT
+
+
+@together(
+    "text",
+    [
+        f"DESC {'a' * 5_000_000}!",
+        f"DESC {'`' * 5_000_000}!",
+        f"SHOW COLUMNS FROM {'a' * 5_000_000}!",
+        f"DESC a {QUOTE_PAIRS}!",
+        f"SHOW TABLES LIKE {QUOTE_PAIRS}!",
+    ],
+)
+def test_a_long_name_or_text_is_tried_at_one_length(text: str) -> None:
+    """Split at each of its characters in turn, it would take days."""
+    try:
+        assert not is_schema_query(text, DATABASE)
+    except Refused:
+        assert text.startswith("SHOW")
 
 
 def test_what_a_parser_stumbles_over_is_unreadable() -> None:

@@ -10,11 +10,12 @@ from functools import cache
 from app.dialects.verdict import Refused
 from app.dialects.word_lists import words
 
-_NAME = r"(?:`(?:[^`]|``)+`|[a-z_\u0080-\uffff][a-z0-9_$\u0080-\uffff]*)"
+# Possessive: a name that could end anywhere, before another that may follow without a blank, is tried at each length.
+_NAME = r"(?:`(?:[^`]|``)++`|[a-z_\u0080-\uffff][a-z0-9_$\u0080-\uffff]*+)"
 _FROM = r"\s*(?:\b(?:FROM|IN)\b)\s*"
 _DATABASE = rf"(?:{_FROM}(?P<database>{_NAME}))?"
 _TABLE = rf"(?:(?P<schema>{_NAME})\s*\.\s*)?(?P<table>{_NAME})"
-_TEXT = r"""(?:'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*")"""
+_TEXT = r"""(?:'(?:[^'\\]|''|\\.)*+'|"(?:[^"\\]|""|\\.)*+")"""
 _LIKE = rf"(?:\s*\bLIKE\b\s*{_TEXT})?"
 # ASCII alone: to the server a blank beyond it is part of a name.
 _FLAGS = re.IGNORECASE | re.DOTALL | re.ASCII
