@@ -70,10 +70,9 @@ def set_config_calls(node: Node) -> list[tuple[str, str | None]]:
 
 def _text(node: Node) -> str:
     """A constant as text; empty for anything that is computed."""
-    which = node.WhichOneof("node")
-    if which == "type_cast":
-        return _text(node.type_cast.arg)
-    if which != "a_const":
+    while node.WhichOneof("node") == "type_cast":
+        node = node.type_cast.arg
+    if node.WhichOneof("node") != "a_const":
         return ""
     match node.a_const.WhichOneof("val"):
         case "sval":
