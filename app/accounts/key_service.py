@@ -5,13 +5,13 @@ A key gives what it has and no more. What it makes of another key is checked as 
 itself, a key for much in one database and one for little in all of them would together make one for much in all.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.accounts.key_schemas import CreateKey, KeyChange, KeyControlsChange
-from app.audit.drafts import note_difference
+from app.audit.drafts import note, note_difference
 from app.auth import key_records, keys, members
 from app.auth.authority import Authority, excess
 from app.auth.key_records import KeyRecord
@@ -57,8 +57,8 @@ async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[
         raise KeyLimitReached(most)
     minted_by = principal.key_id if principal.session_id is None else None
     made = await keys.insert_key(principal.user_id, request.name, wanted, minted_by=minted_by)
-    given = {field: value for field, value in msgspec.structs.asdict(wanted).items() if value}
-    note_difference({}, {"name": request.name, **given})
+    note(team_id=wanted.team_id)
+    note_difference({}, {field: value for field, value in _noted(request.name, wanted).items() if value})
     return await _managed(principal, made.id), made.api_key
 
 
@@ -74,8 +74,8 @@ async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRe
         raise ExceedsOwnKey(field)
     name = _given(request.name, record.name)
     await key_records.set_limits(record.id, name, wanted)
-    before = {field: getattr(record, field) for field in Authority.__struct_fields__}
-    note_difference({"name": record.name, **before}, {"name": name, **msgspec.structs.asdict(wanted)})
+    note(team_id=wanted.team_id or record.team_id)
+    note_difference(_noted(record.name, record), _noted(name, wanted))
     return await _managed(principal, record.id)
 
 
@@ -87,6 +87,7 @@ async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> t
     if record.id != principal.key_id and (field := excess(record, own)) is not None:
         raise ExceedsOwnKey(field)
     api_key = await key_records.replace_secret(record.id, overlap_seconds)
+    note(team_id=record.team_id)
     return await _managed(principal, record.id), api_key
 
 
@@ -101,6 +102,7 @@ async def revoke(principal: Principal, key_id: int, *, minted: bool) -> tuple[Ke
     record = await _managed(principal, key_id)
     await keys.revoke_key(record.id)
     also = await key_records.revoke_minted(record.id) if minted else []
+    note(team_id=record.team_id)
     return await _managed(principal, record.id), sorted(also)
 
 
@@ -175,6 +177,8 @@ async def _end(principal: Principal, record: KeyRecord, *, minted: bool) -> tupl
     teams = await _administered_teams(principal)
     descendants = await key_records.minted_by(record.id) if minted else []
     ended = [key for key in descendants if await _end_one(teams, key)]
+    places = await members.roles_of(record.user_id)
+    note(team_id=next((team for team in teams if team in places and record.is_for(team)), None))
     await _end_one(teams, record.id)
     [shown] = await _shown_to(principal, teams, [require_found(await key_records.find(record.id), WHAT)])
     return shown, ended
@@ -224,6 +228,17 @@ def _of_person(principal: Principal) -> Authority:
         team_id=None,
         databases=None,
     )
+
+
+def _noted(name: str, limits: Authority) -> dict[str, Any]:
+    """What the audit log has of them. It is one team's: of a key for several it says how many databases, not which."""
+    shown: dict[str, Any] = {"name": name}
+    for field in Authority.__struct_fields__:
+        if field != "ended_teams":
+            shown[field] = getattr(limits, field)
+    if limits.team_id is None and limits.databases is not None:
+        shown["databases"] = len(limits.databases)
+    return shown
 
 
 async def _find_managed(principal: Principal, key_id: int) -> KeyRecord | None:

@@ -182,6 +182,45 @@ async def test_refusals_in_an_hour_are_bounded(control_dsn: str) -> None:
         assert [row["refusals"] for row in counted] == [8]
 
 
+async def test_what_is_done_to_a_key_is_in_the_log_of_the_team_that_it_is_for(lone: LoneApi) -> None:
+    admin, guest = await lone.caller(), await lone.caller()
+    team, joining = guest.team_id + 1_000, "INSERT INTO memberships (user_id, team_id, role) VALUES ($1, $2, $3)"
+    await fetch("INSERT INTO teams (id, name, tier) VALUES ($1, 'shared', 'pro')", team)
+    for user, role in ((admin.user_id, "admin"), (guest.user_id, "member")):
+        await fetch(joining, user, team, role)
+    asked = {"name": "k", "permissions": ["databases:read"]}
+    bound = data_of(await guest.post("/api_keys", {**asked, "team_id": team}), 201)
+    wide = data_of(await guest.post("/api_keys", asked), 201)
+    data_of(await guest.patch(f"/api_keys/{bound['id']}", {"name": "other"}))
+    body_of(await guest.post(f"/api_keys/{bound['id']}/rotations", {}), 201)
+    for key in (bound, wide):
+        data_of(await admin.delete(f"/api_keys/{key['id']}"))
+    told = [(one["action"], one["subject_id"], one["team_id"]) for one in await events()]
+    ours, theirs = str(bound["id"]), str(wide["id"])
+    assert told == [
+        ("api_key.create", ours, team),
+        ("api_key.create", theirs, guest.team_id),
+        ("api_key.change", ours, team),
+        ("api_key.rotate", ours, team),
+        ("api_key.revoke", ours, team),
+        ("api_key.revoke", theirs, team),
+    ]
+
+
+async def test_a_log_names_no_database_of_another_team(lone: LoneApi) -> None:
+    guest = await lone.caller()
+    team, joining = guest.team_id + 1_000, "INSERT INTO memberships (user_id, team_id, role) VALUES ($1, $2, 'member')"
+    await fetch("INSERT INTO teams (id, name, tier) VALUES ($1, 'other', 'pro')", team)
+    await fetch(joining, guest.user_id, team)
+    elsewhere = data_of(await guest.create("a", team_id=team), 202)["uuid"]
+    asked = {"name": "k", "permissions": ["databases:read"], "databases": [elsewhere]}
+    data_of(await guest.post("/api_keys", asked), 201)
+    data_of(await guest.post("/api_keys", {**asked, "team_id": team}), 201)
+    _, wide, bound = await events()
+    assert (wide["team_id"], json.loads(wide["changed"])["databases"]) == (guest.team_id, [None, 1])
+    assert (bound["team_id"], json.loads(bound["changed"])["databases"]) == (team, [None, [elsewhere]])
+
+
 @pytest.mark.parametrize("authorization", [None, "Bearer pk_live_unknown"])
 async def test_whoever_is_not_known_leaves_none(lone: LoneApi, authorization: str | None) -> None:
     headers = {} if authorization is None else {"Authorization": authorization}
