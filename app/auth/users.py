@@ -185,7 +185,7 @@ def check_tier(tier: str) -> None:
 
 def check_name(name: str) -> None:
     if not name.strip():
-        raise InvalidField("name", "A name is more than blanks.")
+        raise InvalidField("name", "A name must not be blank.")
 
 
 def _check_email(email: str) -> None:

@@ -213,7 +213,7 @@ async def delete_backup(request: Call, services: Injected, uuid: FromPath[str]) 
     "/backups/{uuid:str}/restore_tests",
     **operation(
         "testBackup",
-        "Prove a backup by restoring it into a database of nobody's",
+        "Prove a backup by restoring it into a database that no team has",
         action="backup.test",
         scopes=(Scope.BACKUPS_WRITE,),
         answers=dict.fromkeys((201, 202), Change[BackupView]),

@@ -59,7 +59,7 @@ async def create_user(email: str, name: str, team: str | None, tier: str | None,
 @click.option("--operator/--no-operator", required=True, help="Whether they see and do what concerns all teams.")
 @shown
 async def set_user(user_id: int, operator: bool) -> UserSettings:
-    """Mark a user as an operator, or no longer: their keys with operator's scopes end to be of use at once."""
+    """Mark a user as an operator, or no longer: their keys with operator scopes stop working at once."""
     async with store(), change(Action.USER_CHANGE, ("user", user_id)):
         changed = await accounts.set_operator(user_id, operator)
         note(changes={"operator": (changed.before, changed.operator)})
@@ -70,8 +70,8 @@ async def set_user(user_id: int, operator: bool) -> UserSettings:
 @click.argument("user_id", type=POSITIVE)
 @shown
 async def make_sign_in_link(user_id: int) -> SignInUrl:
-    """Make a link with which a user signs in to the console: once, within ten minutes. Whoever has it, has the user's
-    rights."""
+    """Make a link with which a user signs in to the console: once, within
+    HEADWATER_SIGN_IN_LINK_SECONDS (600 by default). Whoever has it, has the user's rights."""
     known = settings()
     if not known.console:
         raise click.ClickException("There is no console: HEADWATER_CONSOLE is off.")
@@ -146,7 +146,7 @@ def teams() -> None:
 @teams.command("list")
 @shown
 async def list_teams() -> list[TeamLine]:
-    """Show every team with its limits and its number of databases."""
+    """Show every team with its tier, what its questions may do, and how many users and databases it has."""
     async with store():
         return await accounts.list_teams()
 

@@ -36,7 +36,7 @@ from app.store.notify import RowWatch
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
 _SHOWN = 100
-"""The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
+"""The most lines in a list, unless `--limit` is given. `--json` prints all."""
 
 
 def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,7 +98,7 @@ def databases() -> None:
 @databases.command("list")
 @_filtered
 @click.option("--sort", type=click.Choice([sort.value for sort in Sort]), default=Sort.CREATED.value, show_default=True)
-@click.option("--limit", type=POSITIVE, help=f"The maximum of lines; {_SHOWN} by default, all with --json.")
+@click.option("--limit", type=POSITIVE, help=f"The most lines; {_SHOWN} by default, all with --json.")
 @shown
 async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
     """Show the teams' databases, newest first unless sorted."""
@@ -248,7 +248,7 @@ async def _changed(database: str, **fields: Any) -> DatabaseDetails:
         wanted = msgspec.convert(fields, ChangeDatabase)
     except msgspec.ValidationError as fault:
         (field,) = fields
-        raise InvalidField(field, f"This can't be its {field}: {fault}") from None
+        raise InvalidField(field, f"This is no valid {field}: {fault}") from None
     async with store(), change(Action.DATABASE_CHANGE, "database"):
         uuid = await inventory.resolve(database)
         note(subject=("database", uuid))

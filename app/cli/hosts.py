@@ -81,12 +81,13 @@ async def list_hosts() -> list[HostSummary]:
 @click.option("--public-host", help="The host that tenants connect to; by default the DSN's.")
 @click.option("--public-port", type=PORT, help="The port that tenants connect to; by default the DSN's.")
 @click.option(
-    "--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="The maximum of databases."
+    "--capacity", type=POSITIVE, default=DEFAULT_CAPACITY, show_default=True, help="The most databases that it takes."
 )
 @click.option(
     "--connection-capacity",
     type=POSITIVE,
-    help="Sessions that tenants may have open together; by default what the server admits.",
+    help="Sessions that tenants may have open together; by default the server's limit less 50, or less a tenth of a "
+    "small one.",
 )
 @click.option(
     "--connection-overcommit",

@@ -18,7 +18,7 @@ from app.usage.metrics.names import MetricName
 from app.usage.metrics.schemas import DatabaseMetrics
 
 _SHOWN = 100
-"""The maximum of lines in the table. `--json` prints all."""
+"""The most lines in the table. `--json` prints all."""
 
 
 class MetricsLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from app.provisioning import operation_service
 from app.provisioning.cancelling import CANCELLATIONS
 
 _SHOWN = 100
-"""The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
+"""The most lines in a list, unless `--limit` is given. `--json` prints all."""
 
 
 def _operation(command: Any) -> Any:
@@ -42,7 +42,7 @@ def operations() -> None:
 @click.option("--type", type=click.Choice([type.value for type in OperationType]))
 @click.option("--open", "only_open", is_flag=True, help="Only operations that have not ended.")
 @click.option("--overdue", is_flag=True, help="Only operations that are open after their deadline.")
-@click.option("--limit", type=POSITIVE, help=f"The maximum of lines; {_SHOWN} by default, all with --json.")
+@click.option("--limit", type=POSITIVE, help=f"The most lines; {_SHOWN} by default, all with --json.")
 @shown
 async def list_operations(
     team: str | None,

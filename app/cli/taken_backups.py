@@ -27,7 +27,7 @@ from app.core.errors import require_found
 from app.databases import inventory as databases
 
 _SHOWN = 100
-"""The maximum of lines in a list, unless `--limit` is given. `--json` prints all."""
+"""The most lines in a list, unless `--limit` is given. `--json` prints all."""
 _LOOK_SECONDS = 0.5
 
 
@@ -59,7 +59,7 @@ def _choice(kind: Any) -> click.Choice[str]:
 @click.option("--status", type=_choice(BackupStatus), help="Deleted ones are shown with this alone.")
 @click.option("--kind", type=_choice(BackupKind))
 @click.option("--proof", type=_choice(ProofStatus), help="Only backups of which this is known by restoring them.")
-@click.option("--limit", type=POSITIVE, help=f"The maximum of lines; {_SHOWN} by default, all with --json.")
+@click.option("--limit", type=POSITIVE, help=f"The most lines; {_SHOWN} by default, all with --json.")
 @shown
 async def list_backups(
     team: str | None,
@@ -119,7 +119,7 @@ async def run_backup(database: str, description: str | None, keep_days: int | No
 @click.option("--wait", is_flag=True, help="Return when the test has ended.")
 @shown
 async def prove_backup(backup: str, wait: bool) -> BackupDetails:
-    """Prove a backup by restoring it into a database of nobody's. BACKUP is a uuid or the beginning of one."""
+    """Prove a backup by restoring it into a database that no team has. BACKUP is a uuid or the beginning of one."""
     async with store():
         found = await inventory.resolve(backup)
         async with change(Action.BACKUP_TEST, ("backup", found)):

@@ -17,7 +17,7 @@ from app.usage.schemas import UsageView
 from app.usage.views import csv_rows, views
 
 _SHOWN = 100
-"""The maximum of lines in the table. `--json` and `--csv` print all."""
+"""The most lines in the table. `--json` and `--csv` print all."""
 _PAGE = 5000
 
 

@@ -22,9 +22,7 @@ def workflows() -> None:
 @click.option(
     "--state", type=click.Choice([state.value for state in WorkflowState]), help="Only workflows in this state."
 )
-@click.option(
-    "--limit", type=POSITIVE, default=_SHOWN, show_default=True, help="The maximum of lines; --json prints all."
-)
+@click.option("--limit", type=POSITIVE, default=_SHOWN, show_default=True, help="The most lines; --json prints all.")
 @shown
 async def open_workflows(state: str | None, limit: int) -> Rows:
     """Show the workflows that have not ended, stuck ones first."""

@@ -41,7 +41,7 @@ async def test_a_user_that_cannot_be(headwater: Headwater) -> None:
     await user(headwater)
     arguments = ("users", "create", "--email", "ada@example.com", "--name", "Ada")
     assert "ada@example.com exists already" in await headwater.refusal(*arguments)
-    assert "more than blanks" in await headwater.refusal("users", "create", "--email", "a@example.com", "--name", " ")
+    assert "must not be blank" in await headwater.refusal("users", "create", "--email", "a@example.com", "--name", " ")
     assert "not an email" in await headwater.refusal("users", "create", "--email", "ada", "--name", "Ada")
     assert "--tier" in await headwater.refusal(*arguments, "--tier", "gold", exit_code=2)
     assert "--name" in await headwater.refusal("users", "create", "--email", "a@example.com", exit_code=2)

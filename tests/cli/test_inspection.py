@@ -58,7 +58,7 @@ async def test_renaming_deleting_and_bringing_back(service: RunningService, call
     name = f"after-{uuid4().hex[:12]}"
     assert (await headwater.json("databases", "rename", made["uuid"], name))["name"] == name
     assert (await caller.get(f"/databases/{made['uuid']}")).json()["data"]["name"] == name
-    assert "can't be its name" in await headwater.refusal("databases", "rename", name, "No Name")
+    assert "no valid name" in await headwater.refusal("databases", "rename", name, "No Name")
     # Nobody is there to say yes.
     assert f"Delete {name}" in await headwater.refusal("databases", "delete", name)
     assert (await caller.get(f"/databases/{made['uuid']}")).status_code == 200

@@ -90,4 +90,7 @@ class UserNotActive(AppError):
 
     def __init__(self, name: str, status: str) -> None:
         """`status` is the status of that user."""
-        super().__init__(f"The user is {status}; wait for its end.", details={"name": name, "status": status})
+        super().__init__(
+            f"The user is {status}, not active: try again when that has ended.",
+            details={"name": name, "status": status},
+        )

@@ -55,7 +55,9 @@ class PausedOtherwise(AppError):
 
     def __init__(self, reason: str) -> None:
         """`reason` is why it is paused."""
-        super().__init__(f"The database is paused by reason of {reason}, not by its team.", details={"reason": reason})
+        super().__init__(
+            f"The database is paused, not by its team ({reason}): the team can't lift that.", details={"reason": reason}
+        )
 
 
 class DeletionProtected(AppError):

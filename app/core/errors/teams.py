@@ -4,18 +4,23 @@ from types import MappingProxyType
 
 from app.core.errors.base import AppError
 
+_GIGABYTES = "backup_storage_gb"
+
+
+def _noun(resource: str) -> str:
+    return "GB of backups" if resource == _GIGABYTES else resource.removesuffix("_under_way").replace("_", " ")
+
 
 class TeamLimitReached(AppError):
-    """The team keeps as many as its tier allows. Deleting one makes room."""
+    """The team has as many as it may. Deleting one makes room."""
 
     code, status, transient = "team_limit_reached", 422, True
     example_details = MappingProxyType({"resource": "blueprints", "limit": 50})
 
     def __init__(self, resource: str, limit: int) -> None:
         """`resource` is a plural noun in snake case."""
-        what = resource.replace("_", " ")
         super().__init__(
-            f"A team of this tier can keep {limit} {what}.", details={"resource": resource, "limit": limit}
+            f"Your team can have at most {limit} {_noun(resource)}.", details={"resource": resource, "limit": limit}
         )
 
 
@@ -27,9 +32,8 @@ class TooManyUnderWay(AppError):
 
     def __init__(self, resource: str, limit: int) -> None:
         """`resource` is a plural noun in snake case."""
-        what = resource.replace("_", " ")
         super().__init__(
-            f"A team of this tier can have {limit} {what} under way.",
+            f"Your team can have at most {limit} {_noun(resource)} under way at once.",
             details={"resource": resource, "limit": limit},
             headers={"Retry-After": "5"},
         )

@@ -124,7 +124,7 @@ export function One({ backup, database, onDone }) {
       ${whole &&
       html`
         <${Action} label="Test it" small call=${{ method: "POST", path: "/backups/{uuid}/restore_tests", params }} onDone=${onDone} ...${proof.status === "running" ? { disabled: true, why: "A test is under way." } : member}>
-          <p>It is restored into a database of nobody's, compared table by table, and that database goes again.</p>
+          <p>It is restored into a database that no team has, compared table by table, and that database is deleted again.</p>
         <//>
         ${database &&
         html`<${Action}
