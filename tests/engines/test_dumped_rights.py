@@ -129,6 +129,29 @@ async def test_what_users_let_others_do_with_what_they_make_is_kept(host: Engine
     assert await host.catalog() == before
 
 
+async def test_what_others_may_do_with_large_objects_to_come_is_kept(host: EngineHost) -> None:
+    async with tenants(host, 2) as [tenant, scratch]:
+        user = user_of(tenant, Access.READ_ONLY)
+        await host.adapter.put_user(tenant, user)
+        async with session_of(host, tenant) as session:
+            if await session.run("SELECT 1 WHERE current_setting('server_version_num')::int < 180000"):
+                pytest.skip("no default rights on large objects before PostgreSQL 18")
+            await session.run(f"ALTER DEFAULT PRIVILEGES GRANT SELECT ON LARGE OBJECTS TO {user.name}")
+        said = await host.as_root_in(tenant, DEFAULTS)
+        assert "L" in {row[2] for row in said}
+        chunks, form, _ = await dumped(host, tenant)
+        await host.adapter.load(scratch, form, streamed(chunks), becomes=tenant)
+        await host.adapter.revoke(tenant)
+        await host.adapter.replace(tenant, scratch)
+        await host.adapter.destroy(scratch)
+        await host.adapter.restore(tenant)
+        assert await host.as_root_in(tenant, DEFAULTS) == said
+        async with session_of(host, tenant) as session:
+            [(made,)] = await session.run("SELECT lo_from_bytea(0, 'later')")
+        async with session_as(host, tenant, user) as session:
+            assert await session.run(f"SELECT convert_from(lo_get({made}), 'UTF8')") == [("later",)]
+
+
 async def test_a_database_that_is_made_again_keeps_the_rights_of_its_users(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         user, other = (user_of(tenant, Access.READ_ONLY, number) for number in (1, 2))

@@ -18,16 +18,18 @@ SELECT format('ALTER POLICY %I ON %I.%I TO %s', p.polname, n.nspname, c.relname,
 FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_roles o ON o.rolname = $1 AND o.oid = ANY (p.polroles) ORDER BY p.oid LIMIT 200
 """
+# Large objects have them since PostgreSQL 18.
 _KINDS = """
 CASE d.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES' WHEN 'f' THEN 'FUNCTIONS' WHEN 'T' THEN 'TYPES'
-                     WHEN 'n' THEN 'SCHEMAS' END
+                     WHEN 'n' THEN 'SCHEMAS' WHEN 'L' THEN 'LARGE OBJECTS' END
 """
+_KNOWN = "d.defaclobjtype IN ('r', 'S', 'f', 'T', 'n', 'L')"
 # What a role's default rights are: a list in place of the server's own, or, for one schema, what is added to those.
 _DEFAULTS = f"""
 SELECT d.oid, 0 AS turn, format('ALTER DEFAULT PRIVILEGES FOR ROLE %I REVOKE ALL ON %s FROM PUBLIC, %I',
                                 $2::text, {_KINDS}, $2::text) AS statement
 FROM pg_default_acl d WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = $1) AND d.defaclnamespace = 0
-  AND d.defaclobjtype IN ('r', 'S', 'f', 'T', 'n')
+  AND {_KNOWN}
 UNION ALL
 SELECT d.oid, 1, format('ALTER DEFAULT PRIVILEGES FOR ROLE %I%s GRANT %s ON %s TO %s%s', $2::text,
                         CASE WHEN n.oid IS NULL THEN '' ELSE format(' IN SCHEMA %I', n.nspname) END,
@@ -37,7 +39,7 @@ SELECT d.oid, 1, format('ALTER DEFAULT PRIVILEGES FOR ROLE %I%s GRANT %s ON %s T
                         CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
 FROM pg_default_acl d LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace CROSS JOIN LATERAL aclexplode(d.defaclacl) a
 LEFT JOIN pg_roles r ON r.oid = a.grantee
-WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = $1) AND d.defaclobjtype IN ('r', 'S', 'f', 'T', 'n')
+WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = $1) AND {_KNOWN}
   AND (a.grantee = 0 OR r.rolname = $1 OR starts_with(r.rolname, 'pg_') OR starts_with(r.rolname, $2::text || '_u'))
 ORDER BY 1, 2
 """  # noqa: S608  constants
