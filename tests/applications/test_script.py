@@ -8,10 +8,12 @@ from app.blueprints.applications.journal import Journal
 from app.blueprints.applications.log import Log
 from app.blueprints.applications.schemas import StatementStatus
 from app.blueprints.applications.script import run_all
-from app.blueprints.preparation import prepare
+from app.blueprints.hiding import hide
+from app.blueprints.preparation import hide_secrets, prepare
 from app.contracts.base import Engine
-from app.engines.errors import StatementFailed, StatementUncertain
+from app.engines.errors import MAX_MESSAGE, StatementFailed, StatementUncertain
 from app.engines.scripts import ScriptSession
+from tests.support.together import together
 
 STATEMENTS = prepare("CREATE TABLE a (n integer);\nDO SLEEP(1000);\nDROP TABLE a;", Engine.MYSQL, {}, {})
 
@@ -71,3 +73,34 @@ async def test_want_of_data_is_no_failure_on_a_copy() -> None:
     assert statuses(log) == ["succeeded", "unknown", "succeeded"]
     log = new_log()
     assert await run_all(wanting, STATEMENTS, log) is not None
+
+
+def test_of_a_long_message_little_is_searched_for_secrets() -> None:
+    searched: list[int] = []
+
+    def counting(message: str) -> str:
+        searched.append(len(message))
+        return message
+
+    shown = Log(cast(Journal, None), STATEMENTS, counting).shown_text("x" * 15_000_000)
+
+    assert len(shown) == MAX_MESSAGE + 1
+    assert sum(searched) <= 3 * MAX_MESSAGE
+
+
+@together("secret", ["Tuesday", "pa'ss\\wo'rd-71d0c5e1", "Battery-" * 300, "".join(f"{n:06}" for n in range(4000))])
+def test_of_a_secret_that_is_cut_in_two_nothing_is_shown(secret: str) -> None:
+    """Masks are short, so what is shown may reach to where the search ended."""
+    definitions = {"a": {"type": "string", "secret": True}}
+    log = Log(cast(Journal, None), STATEMENTS, lambda text: hide_secrets(text, definitions, {"a": secret}))
+    for before in range(40):
+        shown = log.shown_text("." * before + f"{secret}, " * 20_000)
+        assert shown.endswith("…")
+        assert not set(shown) - set(".*, …"), shown[-200:]
+
+
+def test_what_is_left_of_a_secret_before_the_border_is_masked() -> None:
+    for length in range(1, 60):
+        message = "." * (2 * MAX_MESSAGE - length) + "Correct-Horse-Battery-Staple-" * 10
+        log = Log(cast(Journal, None), STATEMENTS, lambda text: hide(text.lstrip("."), "Correct-Horse-Battery-Staple"))
+        assert not set(log.shown_text(message)) - set("*…")

@@ -47,3 +47,20 @@ async def test_a_secret_value(service: RunningService, caller: Caller, engine: s
     logs = [path.read_text() for path in service.folder.glob("*.log")]
     for place in (json.dumps(after), json.dumps(await seen(caller, asked)), history.to_json(), *ours, *logs):
         assert SECRET not in place
+
+
+async def test_a_message_of_millions_of_characters_and_many_secrets(caller: Caller) -> None:
+    """Searched whole for each of them, it would keep the worker from everything else for many minutes."""
+    database = await caller.created(db_type="postgres")
+    definitions = {f"s{number}": {"type": "string", "secret": True} for number in range(100)}
+    script = (
+        "CREATE FUNCTION loud(told text) RETURNS int LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION '%', repeat(told, 1000000); END $$;\n"
+        "SELECT loud({{s0}});"
+    )
+    values = {name: f"{SECRET}-{name}" for name in definitions}
+    asked = await ask(caller, database, script, definitions=definitions, variables=values, wait=False)
+    after = await ended(caller, asked)
+    failed = after["execution_log"][1]
+    assert failed["error"]["message"].endswith("…")
+    assert SECRET not in str(after)

@@ -10,10 +10,16 @@ import structlog
 from app.blueprints.applications.journal import Journal, JournalEntry
 from app.blueprints.applications.schemas import StatementStatus
 from app.blueprints.preparation import PreparedStatement
-from app.engines.errors import StatementFailed, shortened
+from app.engines.errors import MAX_MESSAGE, StatementFailed, shortened
 
 _SHOWN_EVERY_SECONDS = 0.25
 _COUNTS_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "SELECT", "VALUES", "WITH", "CALL"})
+
+_SEARCHED = 2 * MAX_MESSAGE
+"""So many characters of a message are searched for what is to be hidden: a server's may have fifteen million, and they
+are searched for each of a hundred values while nothing else runs."""
+_BORDER = 100
+"""Left out at the end of what was searched: a value or name that is cut in two there may be too short to be known."""
 
 Hide = Callable[[str], str]
 """Takes secret values, and names that are nobody's business, out of a message."""
@@ -56,7 +62,8 @@ class Log:
     def shown_text(self, text: str) -> str:
         """As `message_of`, for any text that may quote what the engine said."""
         # Hidden first: of a secret that is cut in two, neither half would be known.
-        return shortened(self.hide(text).replace("\0", "\ufffd"))
+        shown = self.hide(text[:_SEARCHED]).replace("\0", "\ufffd")
+        return shortened(shown if len(text) <= _SEARCHED else f"{shown[:-_BORDER]}…")
 
     def doubt(self, position: int) -> None:
         """It failed where there is no data, and may succeed where there is."""
