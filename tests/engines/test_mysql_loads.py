@@ -1,15 +1,21 @@
 """Loading a dump into MySQL and MariaDB: with the tenant's rights alone, as text that somebody wrote."""
 
+import asyncio
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from app.engines.base import Access, LoginRefused, Tenant
-from app.engines.dumping import DumpFormat, LoadRefused
+from app.engines.dumping import DumpFormat, DumpRefused, LoadRefused
+from app.engines.mysql.connections import MySQLConnections
+from app.engines.mysql.dumps import long_rows, relay, statements
+from app.engines.mysql.dumps.long_rows import LongRow
 from tests.engines.accounts import accepted, login_of, next_login, session_as, user_of
 from tests.engines.harness import EngineHost, RefusedError, as_root, refusal, session_of, tenants
 from tests.engines.mysql_dumping import dumped, each, run_all, skip_without_tool
+from tests.engines.test_mysql_dumps import EXACT
 
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
@@ -31,6 +37,21 @@ DEFINED = (
     "SET sql_mode = ''",
     "CREATE FUNCTION counting() RETURNS INT READS SQL DATA RETURN (SELECT COUNT(*) FROM kept)",
     "INSERT INTO kept VALUES (1, 'one;\n')",
+)
+
+
+NUMBERS = (
+    """
+    CREATE TABLE numbers (i BIGINT, u BIGINT UNSIGNED, z INT(5) ZEROFILL, y YEAR, x DECIMAL(65, 30), w DECIMAL(65, 0),
+                          d DOUBLE, t TINYINT, s SET('1', '2', '4'), e ENUM('2', '1'))
+    """,
+    """
+    INSERT INTO numbers VALUES
+    (-9223372036854775808, 18446744073709551615, 42, 2024, -1.000000000000000000000000000001,
+     99999999999999999999999999999999999999999999999999999999999999999, 1e300, -128, '2,4', '1'),
+    (9223372036854775807, 0, 0, 0, 0, -18446744073709551616, -0e0, 127, '', '2'),
+    (0, 9223372036854775808, 1, 1970, 0.5, 18446744073709551616, 4503599627370497.5, 0, '1', NULL)
+    """,
 )
 
 
@@ -166,7 +187,18 @@ async def test_a_refusal_names_the_statement_and_no_rows(host: EngineHost) -> No
             await host.adapter.load(tenant, form_of(host), hostile(tenant, "CREATE TABLE t (n INT)"))
 
 
-async def test_a_row_longer_than_a_statement_may_be_is_carried(host: EngineHost) -> None:
+async def carry(host: EngineHost, source: Tenant, target: Tenant, patch: pytest.MonkeyPatch) -> None:
+    """With no room for files, which is small and shared with other loads."""
+    chunks, form, told = await dumped(host, source)
+    with patch.context() as without_files:
+        without_files.setattr(tempfile, "tempdir", "/nonexistent")
+        await host.adapter.load(target, form, each(chunks))
+    assert await host.adapter.contents(target) == told
+
+
+async def test_a_row_longer_than_a_statement_may_be_is_carried(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with tenants(host, 2) as [source, target]:
         async with session_of(host, source) as session:
             [(longest,)] = await session.run("SELECT @@max_allowed_packet")
@@ -176,6 +208,119 @@ async def test_a_row_longer_than_a_statement_may_be_is_carried(host: EngineHost)
                 f"INSERT INTO rows_ VALUES (1, REPEAT(x'00ff275c', {size // 4}), "
                 f"REPEAT('\\'\\\\?\\n\\0é', 20000), '0'), (2, '', '', '1'), (3, NULL, NULL, NULL)"
             )
-        chunks, form, told = await dumped(host, source)
-        await host.adapter.load(target, form, each(chunks))
-        assert await host.adapter.contents(target) == told
+        await carry(host, source, target, monkeypatch)
+
+
+async def test_values_of_every_type_are_carried_beside_long_ones(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with tenants(host, 2) as [source, target]:
+        await run_all(
+            host,
+            source,
+            *EXACT,
+            *NUMBERS,
+            "ALTER TABLE exact ADD first_ LONGBLOB DEFAULT NULL FIRST, ADD last_ LONGTEXT, ADD later INT DEFAULT 7",
+            "ALTER TABLE numbers ADD b LONGBLOB",
+            "UPDATE exact SET first_ = REPEAT(x'00ff275c', 600000), last_ = REPEAT('\\'\\\\x\\n', 1000000)",
+            "UPDATE numbers SET b = REPEAT('b', 4500000)",
+        )
+        await carry(host, source, target, monkeypatch)
+
+
+async def test_a_row_of_many_values_is_carried(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of which is long by itself."""
+    async with tenants(host, 2) as [source, target]:
+        columns = ", ".join(f"c{number} TEXT" for number in range(150))
+        values = ", ".join(f"REPEAT('{number % 10}', 60000)" for number in range(150))
+        await run_all(host, source, f"CREATE TABLE wide ({columns})", f"INSERT INTO wide VALUES ({values})")
+        await carry(host, source, target, monkeypatch)
+
+
+COLUMNS = "(a INT, b INT, c BIGINT UNSIGNED, d TEXT, e BLOB, f BLOB, g TEXT, h DECIMAL(5, 2), i DOUBLE)"
+ROW = r"""(-1,NULL,18446744073709551615,'',0x00ff275c,_binary 'a\'\\','it''s \0\n\Z "é";)\\',1.50,2e3)"""
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 2, 3, 5, 1000])
+async def test_a_row_is_read_wherever_it_is_cut(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
+) -> None:
+    monkeypatch.setattr(long_rows, "_PIECE_BYTES", 4)
+    monkeypatch.setattr(long_rows, "_SHORT_BYTES", 3)
+    text = f"INSERT INTO `pieces` VALUES {ROW};\n".encode()
+    buffer = bytearray(text[:30])
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for at in range(30, len(text), chunk_bytes):
+            yield text[at : at + chunk_bytes]
+
+    async with tenants(host) as [tenant]:
+        connections = MySQLConnections(host.administrator)
+        async with connections.tenant(tenant.name, tenant.password, tenant.name) as session:
+            for table in ("pieces", "whole"):
+                await session.run(f"CREATE TABLE {table} {COLUMNS}")
+            await LongRow(buffer, chunks()).run(session)
+            assert bytes(buffer) == b"\n", "what follows is left"
+            await session.run(f"INSERT INTO whole VALUES {ROW}")
+            assert await session.run("SELECT * FROM pieces") == await session.run("SELECT * FROM whole")
+
+
+@pytest.mark.parametrize(
+    "values", ["(1),(2);\n", "(1,2);\n", "();\n", "(NOW());\n", "(0x1);\n", "('a\n", "(1", "(1) AS x;\n", "(@a);\n"]
+)
+async def test_what_is_no_row_of_the_tools_is_not_run(host: EngineHost, values: str) -> None:
+    async with tenants(host) as [tenant]:
+        connections = MySQLConnections(host.administrator)
+        async with connections.tenant(tenant.name, tenant.password, tenant.name) as session:
+            await session.run("CREATE TABLE one (n VARCHAR(10))")
+            with pytest.raises(LoadRefused):
+                await LongRow(bytearray(f"INSERT INTO `one` VALUES {values}".encode()), each([])).run(session)
+        async with session_of(host, tenant) as again:
+            assert await again.run("SELECT * FROM one") == []
+
+
+async def test_others_go_on_while_a_long_row_is_read(host: EngineHost) -> None:
+    digits = b"INSERT INTO `long_` VALUES (0x" + b"27" * 2**20
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def rest() -> AsyncIterator[bytes]:
+        yield b");\n"
+
+    async with tenants(host) as [tenant]:
+        connections = MySQLConnections(host.administrator)
+        async with connections.tenant(tenant.name, tenant.password, tenant.name) as session:
+            await session.run("CREATE TABLE long_ (b LONGBLOB)")
+            waiting = asyncio.create_task(others())
+            await LongRow(bytearray(digits), rest()).run(session)
+            waiting.cancel()
+            assert await session.run("SELECT LENGTH(b) FROM long_") == [(2**20,)]
+    assert turns > 2 * 2**20 // long_rows._PIECE_BYTES
+
+
+DEFINITIONS = {
+    "PROCEDURE `above`": ["CREATE PROCEDURE above() SELECT '{}'"],
+    "FUNCTION `above`": ["CREATE FUNCTION above() RETURNS TEXT DETERMINISTIC RETURN '{}'"],
+    "TRIGGER `above`": ["CREATE TABLE t (n INT)", "CREATE TRIGGER above AFTER INSERT ON t FOR EACH ROW SET @a = '{}'"],
+    "TABLE `seen`": ["CREATE VIEW seen AS SELECT '{}' AS c"],
+    "TABLE `above`": ["CREATE TABLE above (" + ", ".join(f"c{n} INT COMMENT '{'x' * 1000}'" for n in range(30)) + ")"],
+}
+
+
+@pytest.mark.parametrize("what", [*DEFINITIONS])
+async def test_a_definition_that_no_load_takes_is_not_dumped(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    async with tenants(host, 2) as [source, target]:
+        await run_all(host, source, *(one.format("x" * 30_000) for one in DEFINITIONS[what]))
+        monkeypatch.setattr(relay, "_DEFINITION_BYTES", 40_000)
+        monkeypatch.setattr(statements, "LONG_BYTES", 40_000)
+        await carry(host, source, target, monkeypatch)
+        monkeypatch.setattr(relay, "_DEFINITION_BYTES", 29_000)
+        with pytest.raises(DumpRefused, match=f"(?i)definition of the {what}"):
+            await dumped(host, source)

@@ -19,6 +19,7 @@ from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps import wire
 from app.engines.mysql.dumps.columns import held_selection, inexact_documents, seed, select_rows, selection
 from app.engines.mysql.dumps.definitions import definitions, unchanged
+from app.engines.mysql.dumps.long_rows import LONG_BYTES
 from app.engines.mysql.dumps.rows import RowsDigest
 from app.engines.mysql.dumps.tables import BASE, TableList, check_names_kept, named, table_ids
 from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
@@ -34,6 +35,9 @@ _LISTED = re.compile(r"SHOW (?:FULL )?TABLES\Z", re.IGNORECASE)
 _SHOWN = re.compile(rf"show create table {_NAME}\Z", re.DOTALL | re.IGNORECASE)
 _BODIES = re.compile(r"SHOW CREATE (?:PROCEDURE|FUNCTION|PACKAGE|PACKAGE BODY|LIBRARY) `")
 """Their text is shown to who made them, and to the administrator, but to no other account."""
+_DEFINITION = re.compile(r"SHOW CREATE (?P<what>.+)", re.DOTALL | re.IGNORECASE)
+_DEFINITION_BYTES = LONG_BYTES - 65_536
+"""The maximum of a definition as the server shows it, so that a load takes it with what the tools write around it."""
 _BEGINS = re.compile(r"START TRANSACTION\b")
 _STOPS_OTHERS = re.compile(r"\s*(?:FLUSH|LOCK)\b", re.IGNORECASE)
 _ANSWER_EOFS = 2
@@ -52,9 +56,12 @@ class Relay:
         self._described: set[str] = set()
         self._columns: dict[str, dict[str, str]] = {}
         self._watched: Watched | None = None
+        self._defining: Definition | None = None
         self._beginning = False
         self._passing: asyncio.Task[None] | None = None
         self.contents: list[Content] = []
+        self.reading: str | None = None
+        """The table whose rows the tool has asked for last, with nothing but a good-bye since."""
         self.consistent_at = datetime.now(UTC)
         self.begun = asyncio.Event()
 
@@ -72,6 +79,7 @@ class Relay:
                 await self._finish_watching()
                 if command[0] == wire.COM_QUIT:
                     return
+                self.reading = None
                 await self._handle(command, writer)
                 if self._passing is None:
                     self._passing = asyncio.create_task(self._pass_answers(writer))
@@ -84,7 +92,7 @@ class Relay:
         """The answer to the last one is passed on meanwhile: when the next comes, nothing is on its way any more."""
         try:
             return (await wire.read_packet(reader))[1]
-        except asyncio.IncompleteReadError as error:
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
             if self._passing is not None and self._passing.done():
                 self._passing.result()
             raise ToolEnded from error
@@ -96,8 +104,10 @@ class Relay:
             while data := await reader.read(READ_BYTES):
                 if self._watched is not None:
                     self._watched.digest.feed(data)
+                if self._defining is not None:
+                    self._defining.count(len(data))
                 writer.write(data)
-                await writer.drain()
+                await _drained(writer)
             raise HostUnavailable("the server ended the session of the dump")
         except Exception:
             writer.close()
@@ -121,8 +131,11 @@ class Relay:
         statement = command[1:].decode("utf-8", "surrogateescape")
         if _STOPS_OTHERS.match(statement):
             raise EngineError(f"the dump tool asked for what would stop others: {shortened(statement)}")
+        found = _DEFINITION.match(statement)
+        self._defining = None if found is None else Definition(found["what"])
         if _BODIES.match(statement):
-            await self._show_body(command, writer)
+            assert self._defining is not None
+            await self._show_body(command, self._defining, writer)
         elif found := _ROWS.match(statement):
             await self._select_rows(found[1], _unquoted(found[4]))
         elif found := _SEQUENCE.match(statement):
@@ -169,7 +182,8 @@ class Relay:
 
     async def _check_documents(self, table: str) -> None:
         query = inexact_documents(self._columns[table], table)
-        if query is not None and await self._upstream.run(query):
+        # It reads the whole table: as the rows are read, within the time that the dump has.
+        if query is not None and await self._upstream.run_for_long(query):
             raise DumpRefused(
                 f"the table {named(table)} has JSON with values that JSON's text can't express (dates, binary strings "
                 "or exact numbers made by SQL functions)"
@@ -191,6 +205,7 @@ class Relay:
             raise EngineError("the dump tool asked for a table twice")
         self._described.add(name)
         self._watched = Watched(name=name, kind=kind, digest=digest)
+        self.reading = name
 
     async def _finish_watching(self) -> None:
         if self._beginning:
@@ -214,18 +229,20 @@ class Relay:
                 )
             )
 
-    async def _show_body(self, command: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _show_body(self, command: bytes, definition: "Definition", writer: asyncio.StreamWriter) -> None:
         self._administrator._write_bytes(wire.packet(0, command))
         ends, first = 0, True
         while ends < _ANSWER_EOFS:
             head = await self._administrator._read_bytes(4)
-            payload = await self._administrator._read_bytes(int.from_bytes(head[:3], "little"))
+            length = int.from_bytes(head[:3], "little")
+            definition.count(length)
+            payload = await self._administrator._read_bytes(length)
             writer.write(head + payload)
             if first and payload[0] in (0x00, 0xFF):
                 break
             ends += payload[0] == 0xFE and len(payload) < 9
             first = False
-        await writer.drain()
+        await _drained(writer)
 
     async def check_complete(self) -> None:
         """Raises `DumpRefused` unless the tool has asked for everything that was there at the dump's moment."""
@@ -245,8 +262,33 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     digest: RowsDigest
 
 
+class Definition:
+    """One that is on its way to the tool."""
+
+    def __init__(self, what: str) -> None:
+        """`what` it is, as the tool asked for it."""
+        self._what = what
+        self._bytes = 0
+
+    def count(self, more: int) -> None:
+        """Raises `DumpRefused` for more than a load takes."""
+        self._bytes += more
+        if self._bytes > _DEFINITION_BYTES:
+            most = f"{LONG_BYTES // 2**20} MiB"
+            raise DumpRefused(
+                f"the definition of the {shortened(self._what)} is above {most}, the most that a dump takes"
+            )
+
+
 class ToolEnded(Exception):
     """The tool closed its connection without a good-bye: it says why."""
+
+
+async def _drained(writer: asyncio.StreamWriter) -> None:
+    try:
+        await writer.drain()
+    except OSError as error:
+        raise ToolEnded from error
 
 
 def next_value(sequence: str) -> str:
