@@ -5,7 +5,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from app.operations.kinds import OperationType
-from app.operations.records import COLUMNS, OperationRecord
+from app.operations.records import COLUMNS, OperationRecord, find_of_workflow
 from app.operations.schemas import OperationReference
 from app.operations.views import reference
 from app.store.session import fetch_one
@@ -34,13 +34,7 @@ async def accepted_on(
     return UNSET if found is None else reference(found)
 
 
-_OF_WORKFLOW = f"""
-SELECT {COLUMNS} FROM operations o JOIN databases d ON d.id = o.database_id
-WHERE d.uuid = $1 AND starts_with(o.workflow_id, $2) ORDER BY o.id DESC LIMIT 1
-"""  # noqa: S608 - our own words
-
-
 async def accepted_by(database: UUID, workflow_id: str) -> OperationReference | UnsetType:
     """The newest operation on the database that this workflow, or a restart of it, works on."""
-    found = await fetch_one(OperationRecord, _OF_WORKFLOW, database, workflow_id)
+    found = await find_of_workflow(database, workflow_id)
     return UNSET if found is None else reference(found)

@@ -181,11 +181,14 @@ async def open_of_workflow(workflow_id: str) -> OperationRecord | None:
     )
 
 
-async def find_of_workflow(workflow_id: str) -> OperationRecord | None:
-    """The one that the workflow works on, or has worked on, restarts of it included."""
+async def find_of_workflow(database: UUID, workflow_id: str) -> OperationRecord | None:
+    """The newest on the database that the workflow works on, or has worked on, restarts of it included. No index names
+    the workflows of those that have ended."""
     return await fetch_one(
         OperationRecord,
-        f"{_SELECT} WHERE (o.workflow_id = $1 OR starts_with(o.workflow_id, $1 || '/')) ORDER BY o.id LIMIT 1",
+        f"{_SELECT} WHERE o.database_id = (SELECT id FROM databases WHERE uuid = $1)"  # noqa: S608 - our own words
+        " AND (o.workflow_id = $2 OR starts_with(o.workflow_id, $2 || '/')) ORDER BY o.id DESC LIMIT 1",
+        database,
         workflow_id,
     )
 

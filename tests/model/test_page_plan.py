@@ -154,10 +154,10 @@ def entries_read(node: dict[str, Any]) -> list[float]:
     return own + [each for inner in node.get("Plans", []) for each in entries_read(inner)]
 
 
-def rows_read(node: dict[str, object]) -> float:
-    """Of `databases`, those thrown away again included."""
+def rows_read(node: dict[str, object], table: str = "databases") -> float:
+    """Of the table, those thrown away again included."""
     own = 0.0
-    if node.get("Relation Name") == "databases":
+    if node.get("Relation Name") == table:
         kept, filtered, loops = (node.get(key, 0) for key in ("Actual Rows", "Rows Removed by Filter", "Actual Loops"))
         assert isinstance(kept, int | float)
         assert isinstance(filtered, int | float)
@@ -165,4 +165,4 @@ def rows_read(node: dict[str, object]) -> float:
         own = (kept + filtered) * loops
     inner = node.get("Plans", [])
     assert isinstance(inner, list)
-    return own + sum(rows_read(each) for each in inner)
+    return own + sum(rows_read(each, table) for each in inner)

@@ -108,11 +108,11 @@ async def restore_database(
         found = require_found(await records.find(UUID(subject)), "database")
 
         async def look() -> OperationRecord | None:
-            seen = await find_of_workflow(restore_workflow_id(found.uuid))
+            seen = await find_of_workflow(found.database, restore_workflow_id(found.uuid))
             return seen if seen is not None and seen.ended else None
 
         ended = await services.watch.wait_for(found.database, look, timeout) if wait else None
-        seen = ended or await find_of_workflow(restore_workflow_id(found.uuid))
+        seen = ended or await find_of_workflow(found.database, restore_workflow_id(found.uuid))
         record = require_found(await databases.find(found.database), "database")
         if ended is not None and ended.status is not OperationStatus.SUCCEEDED:
             raise RestorationFailed(ended.uuid, ended.reason.code.value if ended.reason else None)
