@@ -84,7 +84,7 @@ async def test_protecting_and_expiring(service: RunningService, caller: Caller) 
     assert (await headwater.json("databases", "unprotect", uuid))["deletion_protection"] is False
     expiring = await headwater.json("databases", "expire", uuid, "2030-01-01T01:00:00+01:00")
     assert expiring["expires_at"] == "2030-01-01T00:00:00Z"
-    assert "can't be its expires_at" in await headwater.refusal("databases", "expire", uuid, "soon")
+    assert "no valid expires_at" in await headwater.refusal("databases", "expire", uuid, "soon")
     assert "5 minutes to 10 years" in await headwater.refusal("databases", "expire", uuid, "2001-01-01T00:00:00Z")
     assert (await headwater.json("databases", "expire", uuid, "never"))["expires_at"] is None
     await headwater.json("databases", "protect", uuid)
