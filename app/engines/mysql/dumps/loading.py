@@ -14,7 +14,7 @@ from app.engines.dumping import DumpFormat, LoadRefused
 from app.engines.errors import HostFull, shortened
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps.dump import LAYOUT
-from app.engines.mysql.dumps.long_rows import LongStatement
+from app.engines.mysql.dumps.long_rows import LongRow
 from app.engines.mysql.dumps.statements import Statements
 from app.engines.mysql.errors import LACKING, SESSION_LOST, translated
 
@@ -40,17 +40,14 @@ async def load(
     if header is None:
         raise LoadRefused("the dump has no header")
     statements = Statements(_after(first[header.end() :], chunks))
-    try:
-        async for statement in statements:
-            with translated(host):
-                if isinstance(statement, LongStatement):
-                    await _run(session, statement.beginning, statement.run(session))
-                else:
-                    ours = _as_ours(statement, header[1], database.encode())
-                    await _run(session, statement, session.query(ours))
-            statements.backslash_escapes = not session.server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES
-    finally:
-        statements.close()
+    async for statement in statements:
+        with translated(host):
+            if isinstance(statement, LongRow):
+                await _run(session, statement.beginning, statement.run(session))
+            else:
+                ours = _as_ours(statement, header[1], database.encode())
+                await _run(session, statement, session.query(ours))
+        statements.backslash_escapes = not session.server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES
 
 
 async def _run(session: MySQLConnection, statement: bytes, running: Awaitable[None]) -> None:

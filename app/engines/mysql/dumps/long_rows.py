@@ -1,15 +1,14 @@
 """Rows whose statement is longer than a server takes, or than should be in memory.
 
 The tools write every byte of a binary value as two digits, so a row's statement may be twice as long as the limit that
-its values kept when they were stored. Such a statement is kept in a file, and run as a prepared one whose long values
-are sent in pieces.
+its values kept when they were stored, and a row may have many such values. It is run as a prepared statement while it
+arrives: long values are sent on piece by piece, so that the row is never whole here, neither in memory nor in a file.
 """
 
-import mmap
+import asyncio
 import re
-import tempfile
-from collections.abc import Iterator
-from typing import IO
+import struct
+from collections.abc import AsyncIterator
 
 import msgspec
 
@@ -17,89 +16,163 @@ from app.engines.dumping import LoadRefused
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps import wire
 
-SPOOLED_BYTES = 8 * 1024 * 1024
-"""From this length on a statement is kept in a file. The tools' other ones have about one megabyte."""
+LONG_BYTES = 8 * 1024 * 1024
+"""From this length on a row is sent in pieces. The tools' statements of several rows have about one megabyte."""
+_NAME = rb"`(?:[^`\n]|``)+`"
+INSERT = re.compile(
+    rb"INSERT (?:IGNORE )?INTO (?P<table>%b) (?:\((?P<columns>%b(?:, %b)*)\) )?VALUES\s" % (_NAME, _NAME, _NAME)
+)
+_COLUMN = re.compile(_NAME)
 _SHOWN_BYTES = 1000
-_LONG_BYTES = 65_536
-_PIECE_BYTES = 1_048_576
-_STATEMENT_BYTES = 4 * 1024 * 1024
+_PIECE_BYTES = 65_536
+"""What is read of a value at once: short, because others wait for this process meanwhile."""
+_SHORT_BYTES = 1024
+"""Values up to this length are sent together with the end of the row. A table has 4096 columns at most."""
 _COM_PREPARE, _COM_EXECUTE, _COM_LONG_DATA, _COM_CLOSE = 0x16, 0x17, 0x18, 0x19
-_TEXT, _BYTES = 0xFD, 0xFC
-"""The types of a parameter: text in the session's character set, and bytes."""
-_LITERAL = re.compile(rb"0x(?P<digits>[0-9A-Fa-f]++)|(?P<binary>_binary )?'(?P<text>(?:[^'\\]++|\\.|'')*+)'", re.DOTALL)
+_NULL, _INTEGER, _BYTES, _TEXT = 0x06, 0x08, 0xFC, 0xFD
+"""Types of parameters. Text is in the session's character set."""
+_UNSIGNED = 0x80
+_BEGINNING = re.compile(rb"(?P<digits>0x)(?=[0-9A-Fa-f])|(?P<plain>NULL|-?[0-9][0-9.eE+-]*+)|(?P<binary>_binary )?'")
+_BEGINNING_BYTES = 1024
+"""More than a number has, or what stands before a value."""
+_DIGITS = re.compile(rb"[0-9A-Fa-f]*+")
+_CHARACTERS = re.compile(rb"(?:[^'\\]++|\\.|'')*+", re.DOTALL)
+_WHOLE = re.compile(rb"0+|-?[1-9][0-9]{0,19}")
 _ESCAPE = re.compile(rb"\\(.)|''", re.DOTALL)
 _ESCAPED = {b"0": b"\0", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"Z": b"\x1a", b"": b"'"}
 
 
-class LongStatement:
-    """A statement in a file without a name, which is gone when it is closed."""
+class _Parameter(msgspec.Struct, frozen=True):
+    """A value of the row, as the end of the row names it."""
 
-    def __init__(self, beginning: bytes) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="headwater-row-")  # noqa: SIM115 - closed by `close`
-        self._file.write(beginning)
-        self.beginning = beginning[:_SHOWN_BYTES]
+    kind: int
+    written: bytes = b""
+    """Empty for what was sent in pieces."""
+    flags: int = 0
 
-    def write(self, more: bytes) -> None:
-        self._file.write(more)
 
-    def close(self) -> None:
-        self._file.close()
+class LongRow:
+    """The statement of one row, of which only the beginning may have arrived."""
+
+    def __init__(self, buffer: bytearray, chunks: AsyncIterator[bytes]) -> None:
+        """`buffer` begins with the statement, and `chunks` follow. Raises `LoadRefused` for another statement."""
+        head = INSERT.match(buffer)
+        if head is None:
+            raise LoadRefused("a statement of the dump is too long")
+        self.beginning = bytes(buffer[:_SHOWN_BYTES])
+        self._head, self._table, self._columns = head[0], head["table"], head["columns"]
+        self._buffer = buffer
+        self._chunks = chunks
+        del buffer[: head.end()]
 
     async def run(self, session: MySQLConnection) -> None:
-        """Raises `LoadRefused` for a statement that isn't one row; the driver's errors."""
-        self._file.flush()
-        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            statement, values = _with_marks(text)
-            await _run(session, statement, values, text)
+        """Afterwards the buffer begins with what follows the statement. Raises `LoadRefused` for a statement that isn't
+        one row as the tools write it; the driver's errors; what `chunks` raises."""
+        columns = await self._count_columns(session)
+        number = await _prepare(session, self._head, columns)
+        parameters = []
+        for index in range(columns):
+            await self._expect(b"," if index else b"(")
+            parameters.append(await self._send_value(session, number, index))
+        await self._expect(b");")
+        await _execute(session, number, parameters)
+
+    async def _count_columns(self, session: MySQLConnection) -> int:
+        if self._columns is not None:
+            return len(_COLUMN.findall(self._columns))
+        await session.query(b"SELECT * FROM %b LIMIT 0" % self._table)
+        return int(session._result.field_count)
+
+    async def _send_value(self, session: MySQLConnection, number: bytes, index: int) -> _Parameter:
+        await self._have(_BEGINNING_BYTES, or_all=True)
+        found = _BEGINNING.match(self._buffer)
+        if found is None:
+            raise _not_a_row()
+        plain, digits, binary = found["plain"], found["digits"], found["binary"]
+        del self._buffer[: found.end()]
+        if plain is not None:
+            return _plain(plain)
+        pieces, kept, sent = self._digits() if digits else self._characters(), b"", False
+        async for piece in pieces:
+            if sent or len(kept) + len(piece) > _SHORT_BYTES:
+                await _send_piece(session, number, index, kept + piece)
+                kept, sent = b"", True
+            else:
+                kept += piece
+        return _Parameter(_BYTES if digits or binary else _TEXT, b"" if sent else _with_length(kept))
+
+    async def _digits(self) -> AsyncIterator[bytes]:
+        """The bytes whose digits are next, up to the first other character."""
+        ended = False
+        while not ended:
+            piece = await self._next_piece()
+            found = _DIGITS.match(piece)
+            assert found is not None
+            ended = found.end() < len(piece)
+            end = found.end() if ended else found.end() // 2 * 2
+            if end % 2:
+                raise _not_a_row()
+            yield bytes.fromhex(piece[:end].decode("ascii"))
+            del self._buffer[:end]
+
+    async def _characters(self) -> AsyncIterator[bytes]:
+        """The text that is next, up to its quote. Nothing is cut between a backslash and what it escapes."""
+        ended = False
+        while not ended:
+            piece = await self._next_piece()
+            found = _CHARACTERS.match(piece)
+            assert found is not None
+            end = found.end()
+            # A quote that comes last may be the first of two.
+            ended = end < len(piece) - 1
+            yield _ESCAPE.sub(_unescaped, piece[:end])
+            del self._buffer[: end + ended]
+
+    async def _next_piece(self) -> bytes:
+        await self._have(2)
+        await asyncio.sleep(0)
+        return bytes(memoryview(self._buffer)[:_PIECE_BYTES])
+
+    async def _expect(self, what: bytes) -> None:
+        await self._have(len(what))
+        if not self._buffer.startswith(what):
+            raise _not_a_row()
+        del self._buffer[: len(what)]
+
+    async def _have(self, length: int, *, or_all: bool = False) -> None:
+        """In the buffer."""
+        while len(self._buffer) < length:
+            chunk = await anext(self._chunks, None)
+            if chunk is None:
+                if or_all:
+                    return
+                raise LoadRefused("the dump ends within a row")
+            self._buffer += chunk
 
 
-class _Value(msgspec.Struct, frozen=True):
-    start: int
-    end: int
-    kind: int
-    digits: bool
+def _not_a_row() -> LoadRefused:
+    return LoadRefused("a statement of the dump is too long, and isn't one row")
 
 
-def _with_marks(text: mmap.mmap) -> tuple[bytes, list[_Value]]:
-    """The statement with `?` for its long values, and where these are."""
-    pieces: list[bytes] = []
-    values: list[_Value] = []
-    at = length = 0
-    for found in _LITERAL.finditer(text):
-        digits = found["digits"] is not None
-        start, end = found.span("digits" if digits else "text")
-        if end - start < _LONG_BYTES:
-            continue
-        kind = _BYTES if digits or found["binary"] is not None else _TEXT
-        values.append(_Value(start, end, kind, digits))
-        pieces += [text[at : found.start()], b"?"]
-        at = found.end()
-        length += len(pieces[-2])
-    if length + len(text) - at > _STATEMENT_BYTES:
-        raise LoadRefused("a statement of the dump is too long, and isn't one of long values")
-    return b"".join([*pieces, text[at:]]), values
+def _plain(text: bytes) -> _Parameter:
+    """An integer as such, since that of an ENUM, a SET or a YEAR is another value as text. Other numbers as text, which
+    a server reads as exactly as a literal."""
+    if text == b"NULL":
+        return _Parameter(_NULL)
+    if _WHOLE.fullmatch(text):
+        value = int(text)
+        if value >= 2**63:
+            return _Parameter(_INTEGER, struct.pack("<Q", value), _UNSIGNED) if value < 2**64 else _as_text(text)
+        return _Parameter(_INTEGER, struct.pack("<q", value)) if value >= -(2**63) else _as_text(text)
+    return _as_text(text)
 
 
-def _pieces(value: _Value, text: mmap.mmap) -> Iterator[bytes]:
-    at = value.start
-    while at < value.end:
-        end = min(value.end, at + _PIECE_BYTES)
-        if value.digits:
-            end -= (end - at) % 2
-            yield bytes.fromhex(text[at:end].decode("ascii"))
-        else:
-            # Nothing is cut between a backslash and what it escapes.
-            while end < value.end and _escapes_next(text, at, end):
-                end += 1
-            yield _ESCAPE.sub(_unescaped, text[at:end])
-        at = end
+def _as_text(text: bytes) -> _Parameter:
+    return _Parameter(_TEXT, _with_length(text))
 
 
-def _escapes_next(text: mmap.mmap, at: int, end: int) -> bool:
-    backslashes = 0
-    while end - backslashes > at and text[end - backslashes - 1] == ord("\\"):
-        backslashes += 1
-    return backslashes % 2 == 1
+def _with_length(value: bytes) -> bytes:
+    return (bytes([len(value)]) if len(value) < 251 else b"\xfc" + struct.pack("<H", len(value))) + value
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:
@@ -107,24 +180,34 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
     return _ESCAPED.get(what, what)
 
 
-async def _run(session: MySQLConnection, statement: bytes, values: list[_Value], text: mmap.mmap) -> None:
-    session._write_bytes(wire.packet(0, bytes([_COM_PREPARE]) + statement))
+async def _prepare(session: MySQLConnection, head: bytes, columns: int) -> bytes:
+    """The statement's number."""
+    marks = b"(" + b",".join([b"?"] * columns) + b")"
+    session._write_bytes(wire.packet(0, bytes([_COM_PREPARE]) + head + marks))
     session._next_seq_id = 1
-    prepared = await session._read_packet()
-    number = prepared.get_all_data()[1:5]
-    parameters = int.from_bytes(prepared.get_all_data()[7:9], "little")
-    if parameters != len(values):
-        raise LoadRefused("a statement of the dump has question marks")
-    for _ in range(parameters + 1 if parameters else 0):
+    prepared = (await session._read_packet()).get_all_data()
+    for _ in range(columns + 1):
         await session._read_packet()
-    for index, value in enumerate(values):
-        for piece in _pieces(value, text):
-            session._write_bytes(wire.packet(0, bytes([_COM_LONG_DATA]) + number + index.to_bytes(2, "little") + piece))
-            await session._writer.drain()
-    types = b"".join(bytes([value.kind, 0]) for value in values)
-    nulls = bytes((len(values) + 7) // 8)
+    number: bytes = prepared[1:5]
+    return number
+
+
+async def _send_piece(session: MySQLConnection, number: bytes, index: int, piece: bytes) -> None:
+    """Nothing is answered."""
+    head = bytes([_COM_LONG_DATA]) + number + index.to_bytes(2, "little")
+    session._write_bytes(wire.packet(0, head + piece))
+    await session._writer.drain()
+
+
+async def _execute(session: MySQLConnection, number: bytes, parameters: list[_Parameter]) -> None:
+    nulls = bytearray((len(parameters) + 7) // 8)
+    for index, parameter in enumerate(parameters):
+        if parameter.kind == _NULL:
+            nulls[index // 8] |= 1 << index % 8
     head = bytes([_COM_EXECUTE]) + number + b"\x00" + (1).to_bytes(4, "little")
-    session._write_bytes(wire.packet(0, head + (nulls + b"\x01" + types if values else b"")))
+    types = b"".join(bytes([parameter.kind, parameter.flags]) for parameter in parameters)
+    values = b"".join(parameter.written for parameter in parameters)
+    session._write_bytes(wire.packet(0, head + nulls + b"\x01" + types + values))
     session._next_seq_id = 1
     try:
         await session._read_query_result()
