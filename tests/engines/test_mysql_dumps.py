@@ -1,5 +1,6 @@
 """What a dump of MySQL and MariaDB has to carry that their tools print less exactly than it is stored."""
 
+import asyncio
 import os
 import tempfile
 from functools import partial
@@ -7,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from app.engines.base import EngineError
+from app.engines import dumping as dumping_module
+from app.engines.base import EngineError, HostUnavailable
 from app.engines.dumping import DumpRefused
+from app.engines.mysql import connection
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.dumps.tables import TableList, table_ids
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool
 from tests.engines.test_dumps import tables
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
 
@@ -173,6 +177,81 @@ async def test_json_that_its_text_does_not_tell_is_refused_by_name(host: EngineH
         await run_all(host, tenant, "INSERT INTO documents VALUES (JSON_OBJECT('day', DATE '2020-01-01'))")
         with pytest.raises(DumpRefused, match="'documents' has JSON"):
             await dumped(host, tenant)
+
+
+def slow_documents(rows: int) -> tuple[str, ...]:
+    """The scan for documents computes each several times, for a tenth of a second or more together."""
+    return (
+        "CREATE TABLE slow (n INT PRIMARY KEY, one CHAR(1) DEFAULT 'x')",
+        "INSERT INTO slow (n) "
+        f"WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {rows}) SELECT n FROM c",
+        "ALTER TABLE slow ADD j JSON AS (JSON_ARRAY(SHA2(REPEAT(one, 20000000), 512))) VIRTUAL",
+    )
+
+
+SCANS = "SELECT id FROM information_schema.processlist WHERE user = '{}_dump' AND info LIKE 'SELECT 1 FROM%'"
+
+
+async def test_documents_may_take_longer_than_a_statement_of_ours(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if host.flavour == "mariadb":
+        pytest.skip("it stores the text")
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *slow_documents(24))
+        async with host.adapter.dumping(tenant) as dump:
+            with monkeypatch.context() as patch:
+                patch.setattr(connection, "STATEMENT_SECONDS", 1)
+                async for _ in dump.chunks():
+                    pass
+            assert tables(await dump.contents()) == {"slow": 24}
+
+
+async def test_a_scan_for_documents_ends_with_its_dump(host: EngineHost) -> None:
+    if host.flavour == "mariadb":
+        pytest.skip("it stores the text")
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *slow_documents(900))
+        dumping = asyncio.create_task(dumped(host, tenant))
+        await until(lambda: as_root(host, SCANS.format(tenant.name)))
+        dumping.cancel()
+        await asyncio.gather(dumping, return_exceptions=True)
+        assert dumping.cancelled()
+
+        async def gone() -> bool:
+            return await helpers_left(host, tenant) == ([], 0)
+
+        await until(gone, timeout=20)
+
+
+async def test_a_server_without_an_answer_is_no_fault_of_ours(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `TimeoutError` would be taken for one of our own database."""
+    async with tenants(host) as [tenant]:
+        await run_all(host, tenant, *HELD_UP)
+        async with host.adapter.dumping(tenant) as dump:
+            with monkeypatch.context() as patch:
+                patch.setattr(connection, "STATEMENT_SECONDS", 0)
+                with pytest.raises(HostUnavailable, match="no answer in time"):
+                    async for _ in dump.chunks():
+                        pass
+
+
+async def test_a_row_that_the_tool_has_no_memory_for_is_refused_by_name(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with tenants(host) as [tenant]:
+        await run_all(
+            host,
+            tenant,
+            "CREATE TABLE wide (id INT PRIMARY KEY, a LONGBLOB, b LONGBLOB, c LONGBLOB)",
+            "INSERT INTO wide VALUES (1, REPEAT('a', 9000000), REPEAT('b', 9000000), REPEAT('c', 9000000))",
+        )
+        monkeypatch.setattr(dumping_module, "_TOOL_MEMORY_BYTES", 64 * 2**20)
+        with pytest.raises(DumpRefused, match="the table 'wide'"):
+            await dumped(host, tenant)
+        assert await helpers_left(host, tenant) == ([], 0)
 
 
 async def test_a_dump_that_is_under_way_has_no_folder_that_a_kill_would_leave(

@@ -122,6 +122,13 @@ class MySQLConnection(GuardedLogin):
         (rows,) = await self.run_in_turn((statement, values or ()))
         return rows
 
+    async def run_for_long(self, statement: str) -> list[tuple[Any, ...]]:
+        """The same, however long the server takes: for a caller with a time limit of its own, who ends the session on
+        the server when that is over."""
+        with statement_span(statement):
+            await self._execute_command(COMMAND.COM_QUERY, statement)
+            return await self._next_response()
+
     async def run_in_turn(self, *statements: tuple[str, Sequence[Any]]) -> list[list[tuple[Any, ...]]]:
         """The same for several statements that are sent together, without the waits between them. A server begins each
         when it is done with the one before, whether that failed or not. Raises the first error, when all are done."""

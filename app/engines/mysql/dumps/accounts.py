@@ -15,6 +15,7 @@ from app.engines.mysql import bookkeeping, removal
 from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, helper_name
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.connections import MySQLConnections
+from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.naming import HELPER_SEPARATOR
 
 _RIGHTS = "SELECT, SHOW VIEW, TRIGGER, EXECUTE"
@@ -82,10 +83,12 @@ async def reading_session(
     password = secrets.token_urlsafe(24)
     await removal.end_dumps(administrator, tenant.name, purpose)
     identified = administrator.flavour.identified(password)
+    thread = None
     try:
         await administrator.run(f"CREATE USER {account_name(account)} {identified}")
         await administrator.run(f"GRANT {_RIGHTS} ON `{tenant.name}`.* TO {account_name(account)}")
         session = await connections.helper(account, password, tenant.name)
+        thread = session.thread_id()
         try:
             await session.run(_SESSION.format(seconds=LOCK_SECONDS))
             yield session
@@ -96,3 +99,12 @@ async def reading_session(
         with suppress(EngineError):
             async with connections.admin() as connection:
                 await connection.run(f"DROP USER IF EXISTS {account_name(account)}")
+                if thread is not None:
+                    await _end(connection, thread)
+
+
+async def _end(connection: MySQLConnection, thread: int) -> None:
+    """A server notices that a session was closed when it sends rows to it, and a statement may look for one for hours.
+    No other session gets its number."""
+    with ignored(NO_SUCH_THREAD):
+        await connection.run(f"KILL {thread:d}")

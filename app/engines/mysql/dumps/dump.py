@@ -15,7 +15,9 @@ from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefu
 from app.engines.errors import EngineError, shortened
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.dumps.relay import Relay, ToolEnded
+from app.engines.mysql.dumps.tables import named
 from app.engines.mysql.dumps.tools import DumpTool
+from app.engines.mysql.errors import translated
 from app.engines.mysql.flavours import Flavour
 from app.engines.pacing import Pace
 
@@ -47,9 +49,11 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class MySQLDump(Dump):
-    def __init__(self, form: DumpFormat, relay: Relay, process: Subprocess, head: bytes, pace: Pace) -> None:
+    def __init__(self, host: str, form: DumpFormat, relay: Relay, process: Subprocess, head: bytes, pace: Pace) -> None:
+        """`host` is its name in messages."""
         self.format = form
         self.position = None
+        self._host = host
         self._relay = relay
         self._process = process
         self._head = head
@@ -99,17 +103,20 @@ class MySQLDump(Dump):
     async def _check_end(self) -> None:
         """Raises what has gone wrong, if the tool hasn't ended well."""
         assert self._relaying is not None
-        try:
-            await self._relaying
-        except ToolEnded as error:
-            raise self._refusal(await self._process.wait(), await self._complaints) from error
-        if code := await self._process.wait():
-            raise self._refusal(code, await self._complaints)
-        await self._relay.check_complete()
+        with translated(self._host):
+            try:
+                await self._relaying
+            except ToolEnded as error:
+                raise self._refusal(await self._process.wait(), await self._complaints) from error
+            if code := await self._process.wait():
+                raise self._refusal(code, await self._complaints)
+            await self._relay.check_complete()
 
     def _refusal(self, code: int, complaints: str) -> EngineError:
         lines = [line for line in complaints.splitlines() if line.strip() and "[Warning]" not in line]
-        return DumpRefused(f"{self.format.tool}: {shortened(lines[-1]) if lines else f'it ended with {code}'}")
+        where = "" if self._relay.reading is None else f"the table {named(self._relay.reading)}: "
+        said = shortened(lines[-1]) if lines else f"it ended with {code}"
+        return DumpRefused(f"{where}{self.format.tool}: {said}")
 
     async def contents(self) -> list[Content]:
         await self._ended.wait()
@@ -163,7 +170,8 @@ async def run_tool(
             form = DumpFormat(
                 flavour=session.flavour.name, server_version=session.get_server_info(), tool=tool.name, layout=LAYOUT
             )
-            dump = MySQLDump(form, relay, process, header(tenant.name, defaults), pace)
+            host = f"{session.host}:{session.port}"
+            dump = MySQLDump(host, form, relay, process, header(tenant.name, defaults), pace)
             stack.push_async_callback(dump.end)
             stack.enter_context(span(f"run {Path(tool.path).name}"))
             await dump.begin(connected)
