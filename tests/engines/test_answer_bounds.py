@@ -64,6 +64,29 @@ async def test_a_row_of_hundreds_of_megabytes(host: EngineHost) -> None:
     assert after == {"rows": 1, "truncated": False}
 
 
+async def test_lists_that_take_many_times_the_memory_of_their_text(host: EngineHost) -> None:
+    """A value that comes may have 32 MB. As objects each of these would take more than there is."""
+    if host.flavour != "postgres":
+        pytest.skip("there are no arrays, and JSON comes alone")
+    numbers = "array_fill(1, ARRAY[{}])"
+    documents = "(repeat('[[[[],[],[],[]]]],', {}))"
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        found = await outcomes(
+            host,
+            tenant,
+            ["read", f"SELECT {numbers.format(15_000_000)}"],
+            ["read", f"SELECT {numbers.format(3_900_000)}"],
+            ["read", f"SELECT {numbers.format(500_000)} FROM generate_series(1, 100)"],
+            ["read", f"SELECT ('[' || {documents.format(400_000)} || '1]')::json"],
+            ["read", f"SELECT ('[' || {documents.format(1_500_000)} || '1]')::json"],
+        )
+    assert [each.get("error") for each in found] == ["QueryFailed", None, None, None, "QueryFailed"]
+    assert all("larger than" in each["message"] for each in (found[0], found[4]))
+    assert found[1] == found[3] == {"rows": 1, "truncated": False}
+    assert found[2] == {"rows": 2, "truncated": True}
+
+
 async def test_rows_that_are_too_much_together_are_cut_off(host: EngineHost) -> None:
     """1,000 rows of half a megabyte: those that have room are an answer."""
     numbers = "WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 1000)"
