@@ -53,7 +53,7 @@ class _Held(msgspec.Struct, frozen=True):
     id: int
     stored_bytes: int
     place: int
-    """Among those of its database, the newest first."""
+    """Among those of its database, the newest first. The one that it was last restored from counts as that."""
     keep_last: int | None
     """The database's own, where it has one."""
     plan: str
@@ -68,11 +68,13 @@ class _Held(msgspec.Struct, frozen=True):
 
 _HELD = f"""
 SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled,
-       row_number() OVER newest AS place, first_value(plan) OVER newest AS plan,
+       row_number() OVER first AS place, first_value(plan) OVER newest AS plan,
        (SELECT p.keep_last FROM backup_policies p WHERE p.database_id = backups.database_id) AS keep_last,
        {records.HELD} AS held
 FROM backups WHERE team_id = $1 AND status = 'completed'
-WINDOW newest AS (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC) ORDER BY consistent_at, id
+WINDOW newest AS (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC),
+       first AS (PARTITION BY database_uuid ORDER BY uuid = any($2::uuid[]) DESC, consistent_at DESC, id DESC)
+ORDER BY consistent_at, id
 """  # noqa: S608  our own words
 
 
@@ -81,7 +83,7 @@ async def make_room(terms: BackupTerms, team_id: int) -> bool:
     before their time, but never those that `keep_last` promises, or one that is being restored. In a transaction."""
     team = await get_team(team_id)
     limit = terms.plans.tiers[team.tier].backup_storage_gb * 2**30
-    held = await fetch_all(_Held, _HELD, team_id)
+    held = await fetch_all(_Held, _HELD, team_id, await records.restored_of(team_id))
     total, early = sum(one.stored_bytes for one in held), []
     for one in held:
         if total >= limit and one.scheduled and not one.held and not one.stays(terms):
@@ -93,6 +95,7 @@ async def make_room(terms: BackupTerms, team_id: int) -> bool:
 
 class _Kept(msgspec.Struct, frozen=True):
     id: int
+    uuid: UUID
     database_id: int | None
     plan: str
     over: bool
@@ -100,12 +103,14 @@ class _Kept(msgspec.Struct, frozen=True):
 
 async def expire(terms: BackupTerms, database: UUID) -> int:
     """Ends the database's backups whose time is over, but for the newest that its rules keep whatever their age, and
-    those that a restore needs. Returns how many."""
+    those that a restore needs. The one that it was last restored from counts as the newest: that has what the database
+    has. Returns how many."""
     async with transaction():
+        restored = await records.find_restored(database)
         kept = await fetch_all(
             _Kept,
             """
-            SELECT id, database_id, plan, coalesce(expires_at <= now(), false) AS over FROM backups
+            SELECT id, uuid, database_id, plan, coalesce(expires_at <= now(), false) AS over FROM backups
             WHERE database_uuid = $1 AND status = 'completed' ORDER BY consistent_at DESC, id DESC FOR NO KEY UPDATE
             """,
             database,
@@ -113,7 +118,8 @@ async def expire(terms: BackupTerms, database: UUID) -> int:
         if not kept:
             return 0
         rules = await find_rules(terms.plans, kept[0].database_id, kept[0].plan)
-        over = [one.id for one in kept[rules.keep_last :] if one.over]
+        first = sorted(kept, key=lambda one: restored is None or one.uuid != restored.uuid)
+        over = [one.id for one in first[rules.keep_last :] if one.over]
         return len(over) - len(await _end_unneeded(over))
 
 

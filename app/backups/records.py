@@ -12,7 +12,7 @@ from app.contracts.base import Engine
 from app.engines.dumping import DumpFormat
 from app.quotas.plans import Quotas
 from app.store.sealed import SealedColumn
-from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value
+from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 
 SEALED_KEY = SealedColumn(table="backups", column="wrapped_key", row="s.uuid::text")
 """Kept beside the store. `app.backups.storage.keys.key_place` is the place of one."""
@@ -152,6 +152,19 @@ HELD = (
 not in the statement that locks it: one that has waited for a lock sees other tables as they were before."""
 
 
+LOST = (
+    "(d.restoring_at IS NOT NULL AND coalesce((SELECT r.kind = 'move' AND r.outcome IS DISTINCT FROM 'completed'"
+    " FROM restorations r WHERE r.database_id = d.id AND (r.kind = 'move' OR r.outcome = 'completed')"
+    " ORDER BY r.id DESC LIMIT 1), false))"
+)
+"""Of a row `d` of `databases`: whether its host was lost, and what lies on its new one is not whole. A restore in place
+that begins meanwhile changes that only when it is completed. Whoever acts on it looks with the row locked."""
+
+
+async def is_lost(database_id: int) -> bool:
+    return await fetch_exists(f"SELECT 1 FROM databases d WHERE d.id = $1 AND {LOST}", database_id)  # noqa: S608
+
+
 class Stored(msgspec.Struct, frozen=True):
     """What completed backups take in the store."""
 
@@ -170,6 +183,14 @@ async def stored_by(team_id: int) -> Stored:
     return found
 
 
+async def under_way_of(database_id: int) -> list[UUID]:
+    return await fetch_values(
+        UUID,
+        "SELECT uuid FROM backups WHERE database_id = $1 AND status IN ('pending', 'running') ORDER BY id",
+        database_id,
+    )
+
+
 async def find_newest(database_id: int) -> BackupRecord | None:
     """The newest that is completed: the one whose data is the latest."""
     return await fetch_one(
@@ -177,6 +198,35 @@ async def find_newest(database_id: int) -> BackupRecord | None:
         f"{_SELECT} WHERE b.database_id = $1 AND b.status = 'completed' ORDER BY b.consistent_at DESC LIMIT 1",
         database_id,
     )
+
+
+# One that was taken since began after the end of the restoration: no dump runs while data is exchanged.
+_RESTORED = """
+SELECT r.backup_uuid FROM (
+    SELECT DISTINCT ON (r.database_id) r.database_id, r.backup_uuid, r.ended_at
+    FROM restorations r JOIN databases d ON d.id = r.database_id
+    WHERE {which} AND r.kind IN ('in_place', 'move') AND r.outcome = 'completed' ORDER BY r.database_id, r.id DESC
+) r
+WHERE r.backup_uuid IS NOT NULL AND NOT EXISTS (
+    SELECT FROM backups b
+    WHERE b.database_id = r.database_id AND b.status = 'completed' AND b.started_at > r.ended_at)
+"""
+
+
+async def find_restored(database: UUID) -> BackupRecord | None:
+    """The backup that the database was last restored from, in place or on another host, if it is completed and none of
+    the database was taken since. What is newer by its moment, such as the one that is taken before a restore, holds
+    what was replaced."""
+    return await fetch_one(
+        BackupRecord,
+        f"{_SELECT} WHERE b.status = 'completed' AND b.uuid IN ({_RESTORED.format(which='d.uuid = $1')})",
+        database,
+    )
+
+
+async def restored_of(team_id: int) -> list[UUID]:
+    """Those of all databases of the team, completed or not."""
+    return await fetch_values(UUID, _RESTORED.format(which="d.team_id = $1"), team_id)
 
 
 # A page is read off one index, team by team, as that of databases is.
