@@ -48,7 +48,7 @@ class RestoreDatabaseWorkflow(RestoreDatabase):
                 await record(RestoreRecordActivities.fail_restoration, failed, "record that it failed")
                 said = f"Failed: {reason(failure)}. The data is what it was before."
             elif self._cancelled or kind == NOT_WANTED:
-                said = "Ended before anything was touched."
+                said = "Ended before it was done: cancelled, or its database was deleted, or goes to another host."
             else:
                 raise
         await record(RestoreRecordActivities.end_scratch, request.restoration, "give up the scratch database")

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from app.backups import records
 from app.backups.records import BackupRecord
 from app.contracts.backups import BackupDatabase, BackupDatabaseInput, BackupKind
 from app.contracts.base import Engine
@@ -67,11 +68,11 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
     number: int
 
 
-# One at a time of each database; none while its data is being replaced, but for the one that is taken before that. Of
-# each team the first few are looked at, so that a team with a thousand waiting ones doesn't hide the others'. What has
-# waited for long comes before everything else but restores: who asks for one after the other would keep those of
-# policies waiting.
-_WAITING = """
+# One at a time of each database; none while its data is being replaced, but for the one that is taken before that, nor
+# before one of a lost host is whole again: of a deleted one they begin, and end there. Of each team the first few are
+# looked at, so that a team with a thousand waiting ones doesn't hide the others'. What has waited for long comes before
+# everything else but restores: who asks for one after the other would keep those of policies waiting.
+_WAITING = f"""
 SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
     SELECT o.request_id FROM operations o WHERE o.database_id = w.database_id AND o.finished_at IS NULL
      AND (o.workflow_id = 'backup-database/' || w.uuid OR w.kind = 'before_restore' AND o.type = 'restore') LIMIT 1
@@ -88,8 +89,9 @@ SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
       AND (b.kind = 'before_restore' OR NOT EXISTS (
           SELECT FROM operations o
           WHERE o.database_id = b.database_id AND o.type = 'restore' AND o.finished_at IS NULL))
+      AND (d.status = 'deleted' OR NOT {records.LOST})
 ) w WHERE place <= $1 ORDER BY rank, place, id LIMIT 1000
-"""
+"""  # noqa: S608 - our own words
 _UNDER_WAY = """
 SELECT b.team_id, d.host_id, b.kind = 'before_restore' AS in_restore, count(*) AS number
 FROM backups b JOIN databases d ON d.id = b.database_id

@@ -15,14 +15,16 @@ from app.backups.records import BackupRecord
 from app.backups.storage.manifest import BackupManifest
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import DatabaseStatus
+from app.contracts.retries import CANCEL
 from app.databases import records as databases
 from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.dumping import Content, ContentKind
 from app.operations import ends
-from app.operations.kinds import OperationStatus
+from app.operations.kinds import KINDS, OperationStatus, OperationType
 from app.operations.reasons import ReasonCode
 from app.operations.records import OperationRecord
 from app.outbox.event_types import EventType
+from app.outbox.workflow_starts import request_signal
 from app.store.notify import announce
 from app.store.session import execute, fetch_exists, transaction
 
@@ -35,6 +37,8 @@ class LockedBackup(msgspec.Struct, frozen=True, kw_only=True):
     record: BackupRecord
     database: DatabaseRecord | None
     operation: OperationRecord | None
+    lost: bool
+    """Its database's host was lost, and what lies on the new one is not whole."""
 
 
 async def lock(backup: UUID) -> LockedBackup:
@@ -43,24 +47,26 @@ async def lock(backup: UUID) -> LockedBackup:
     if found is None:
         raise NotWanted(f"there is no backup {backup}")
     database = await databases.find_for_update(found.database)
+    lost = database is not None and database.restoring_at is not None and await records.is_lost(database.id)
     operation = await find_operation(found)
     record = await records.find_for_update(backup)
     assert record is not None, "rows of backups are kept"
-    return LockedBackup(record=record, database=database, operation=operation)
+    return LockedBackup(record=record, database=database, operation=operation, lost=lost)
 
 
 async def begin_attempt(backup: UUID, sealed: bytes) -> LockedBackup:
     """The backup with one more attempt; or as it is, when it is completed. `sealed` is its key, unless an earlier
     attempt has given it one: its row keeps the key before anything is written with it. Raises `NotWanted` when it has
-    ended otherwise, or ends now because nothing is left of its database, or soon won't be."""
+    ended otherwise, or ends now because nothing is left of its database, or soon won't be, or it isn't whole."""
     async with transaction():
         locked = await lock(backup)
         if locked.record.status is BackupStatus.COMPLETED:
             return locked
         if not locked.record.under_way:
             raise NotWanted(f"the backup is {locked.record.status.value}")
-        if not is_wanted(locked.record, locked.database):
-            await end_unwanted(locked)
+        unwanted = why_unwanted(locked)
+        if unwanted is not None:
+            await end_unwanted(locked, unwanted)
         else:
             await execute(
                 "UPDATE backups SET status = 'running', attempts = attempts + 1, beat_at = now(), changed_at = now(),"
@@ -69,7 +75,7 @@ async def begin_attempt(backup: UUID, sealed: bytes) -> LockedBackup:
                 sealed,
             )
             return msgspec.structs.replace(locked, record=await _again(backup))
-    raise NotWanted("the backup's database was deleted")
+    raise NotWanted(unwanted.message)
 
 
 async def end_needless(backup: UUID) -> None:
@@ -81,16 +87,34 @@ async def end_needless(backup: UUID) -> None:
             await _end(locked, BackupStatus.CANCELLED, ReasonCode.DATABASE_DROPPED)
 
 
-async def end_unwanted(locked: LockedBackup) -> None:
-    """Its database was deleted."""
-    await _end(locked, BackupStatus.CANCELLED, ReasonCode.DATABASE_DELETED)
-
-
-def is_wanted(record: BackupRecord, database: DatabaseRecord | None) -> bool:
-    """Whether the database still has to be dumped: a deleted one only before its destruction."""
+def why_unwanted(locked: LockedBackup) -> ReasonCode | None:
+    """Why the database is not to be dumped, if it isn't: a deleted one is only before its destruction, and what a lost
+    host's successor has of one never, before it is whole."""
+    database = locked.database
     if database is None or database.destruction_began_at is not None or database.destroyed_at is not None:
-        return False
-    return database.status is not DatabaseStatus.DELETED or record.kind is BackupKind.FINAL
+        return ReasonCode.DATABASE_DELETED
+    if database.status is DatabaseStatus.DELETED and locked.record.kind is not BackupKind.FINAL:
+        return ReasonCode.DATABASE_DELETED
+    return ReasonCode.HOST_LOST if locked.lost else None
+
+
+async def end_unwanted(locked: LockedBackup, because: ReasonCode) -> None:
+    """For the reason that `why_unwanted` has. Who waited for a backup of a database that is still there is told that
+    there is none."""
+    lost = because is ReasonCode.HOST_LOST
+    await _end(locked, BackupStatus.FAILED if lost else BackupStatus.CANCELLED, because)
+
+
+async def end_of_lost_host(database_id: int) -> None:
+    """Of a database that goes to another host, with its row locked: its backups under way end, before an attempt could
+    read what lies there. One that has dumped something on the lost host is not recorded as completed any more."""
+    for backup in await records.under_way_of(database_id):
+        locked = await lock(backup)
+        if not locked.record.under_way:
+            continue
+        await end_unwanted(locked, ReasonCode.HOST_LOST)
+        if locked.operation is not None and locked.operation.workflow_id and locked.record.admitted_at is not None:
+            await request_signal(KINDS[OperationType.BACKUP].workflow, locked.operation.workflow_id, CANCEL)
 
 
 async def complete(terms: BackupTerms, manifest: BackupManifest) -> None:

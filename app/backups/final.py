@@ -82,6 +82,9 @@ class FinalBackups:
             return False
         if record.team_id is None or record.provisioned_at is None or record.remote_since is None:
             return False
+        # What lies there is not whole, and never will be: it would be taken for the newest.
+        if await records.is_lost(record.id):
+            return False
         return (await find_rules(self._terms.plans, record.id, record.plan)).enabled
 
 

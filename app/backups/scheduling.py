@@ -11,7 +11,7 @@ import msgspec
 
 from app.audit.actions import Action
 from app.audit.events import append
-from app.backups import ends
+from app.backups import ends, records
 from app.backups.keeping import FULL, make_room
 from app.backups.policies import BackupTerms, find, next_backup, schedule
 from app.backups.requests import request_backup
@@ -42,7 +42,7 @@ async def find_due(most: int, *, without: list[UUID]) -> list[UUID]:
 
 async def request_due(terms: BackupTerms, database: UUID) -> bool:
     """Asks for the backup that is due, and says when the next one is. False where it isn't due any more, or nothing is
-    left to be backed up; a database that is being made has its turn later."""
+    left to be backed up; a database that is being made, or made again, has its turn later."""
     async with transaction():
         record = await databases.find_for_update(database)
         if record is None or record.team_id is None or not await _is_due(record.id):
@@ -56,7 +56,9 @@ async def request_due(terms: BackupTerms, database: UUID) -> bool:
             return False
         now = await fetch_scalar(datetime, "SELECT now()")
         await schedule(record.id, next_backup(terms, database, rules, now))
-        if record.status is DatabaseStatus.PROVISIONING or await _is_under_way(record.id):
+        if record.status is DatabaseStatus.PROVISIONING or await records.is_lost(record.id):
+            return False
+        if await _is_under_way(record.id):
             return False
         if not await make_room(terms, record.team_id):
             await _refuse(record)

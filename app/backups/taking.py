@@ -208,9 +208,10 @@ async def _beat(backup: UUID, attempt: _Attempt) -> str | None:
         locked = await ends.lock(backup)
         if not locked.record.under_way:
             return f"the backup is {locked.record.status.value}"
-        if not ends.is_wanted(locked.record, locked.database):
-            await ends.end_unwanted(locked)
-            return "the backup's database was deleted"
+        unwanted = ends.why_unwanted(locked)
+        if unwanted is not None:
+            await ends.end_unwanted(locked, unwanted)
+            return unwanted.message
         attempt.awaited = locked.database is not None and locked.database.restoring_at is not None
         await execute("UPDATE backups SET beat_at = now() WHERE uuid = $1", backup)
         if locked.operation is not None:

@@ -23,6 +23,7 @@ class ReasonCode(StrEnum):
         return member
 
     HOST_UNAVAILABLE = "host_unavailable", "The database's host can't be reached, or takes no work at the moment."
+    HOST_LOST = "host_lost", "The database's host was lost, and the database is made again on another one."
     HOST_FULL = "host_full", "The database's host lacks room or memory for the data."
     HOST_TOO_SLOW = "host_too_slow", "The database's host did not finish the step in time."
     ENGINE_REFUSED = "engine_refused", "The engine answered the step with an error."

@@ -17,12 +17,11 @@ from app.contracts.restores import (
     BACKUP_UNMADE,
     LOAD_REFUSED,
     SOURCE_GONE,
-    RestorationKind,
     RestorationOutcome,
 )
 from app.core.clock import utc_now
 from app.core.metrics.counters import PROVISIONING_SECONDS
-from app.databases import access, records, states
+from app.databases import records, states
 from app.databases.records import DatabaseRecord
 from app.databases.views import append_event, append_event_for
 from app.hosts.loads import mark_well
@@ -125,8 +124,8 @@ async def fail_restoration(plans: Plans, restoration: UUID, kind: str) -> None:
         )
         if record.status is DatabaseStatus.PROVISIONING:
             await note_deleted(plans, record, grace=NO_GRACE, cancelled_jobs=1)
-        elif found.kind is not RestorationKind.MOVE:  # of that nothing is there that could be opened
-            await access.reopen(record)
+        else:
+            await in_place.reopen(record)
 
 
 def _observe(record: DatabaseRecord, outcome: str) -> None:

@@ -8,6 +8,7 @@ from app.contracts.base import Engine
 from tests.e2e.hosts import mysql, postgres
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
+from tests.support.service import RunningService
 from tests.support.waiting import until
 
 WAIT = {"wait": "true", "timeout": "60"}
@@ -49,6 +50,14 @@ async def backed_up(caller: Caller, made: dict[str, Any]) -> dict[str, Any]:
     backup: dict[str, Any] = data_of(await caller.get(f"/backups/{taken['data']['uuid']}"))
     assert backup["status"] == "completed", backup
     return backup
+
+
+def damage(service: RunningService, backup: dict[str, Any]) -> None:
+    """Flips a byte in the middle of the dump."""
+    (part,) = (service.folder / "backups" / backup["uuid"]).rglob("*.zst.age")
+    held = bytearray(part.read_bytes())
+    held[len(held) // 2] ^= 1
+    part.write_bytes(held)
 
 
 async def full(caller: Caller, uuid: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """A backup of which the store lost or changed something never becomes a database."""
 
-from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -10,7 +8,7 @@ from app.contracts.base import Engine
 from app.databases.records import find
 from app.hosts.adapters import Adapters
 from tests.restores.conftest import ENGINES
-from tests.restores.support import WAIT, backed_up, ended, filled, full, session, visits
+from tests.restores.support import WAIT, backed_up, damage, ended, filled, full, session, visits
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -23,7 +21,7 @@ async def test_no_database_is_made_from_it(
     service: RunningService, caller: Caller, adapters: Adapters, engine: Engine
 ) -> None:
     backup = await backed_up(caller, await filled(caller, engine))
-    _damage(service, backup)
+    damage(service, backup)
     body = body_of(await caller.create("again", source={"backup_uuid": backup["uuid"]}), 202)
     operation = await ended(caller, body["operation"]["uuid"])
     assert (operation["status"], operation["reason"]["code"]) == ("failed", "backup_damaged")
@@ -41,7 +39,7 @@ async def test_a_restore_in_place_of_it_touches_nothing(
 ) -> None:
     made = await filled(caller, engine)
     backup = await backed_up(caller, made)
-    _damage(service, backup)
+    damage(service, backup)
     async with session(made) as tenant:
         await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
         answer = await caller.post(
@@ -54,14 +52,6 @@ async def test_a_restore_in_place_of_it_touches_nothing(
     assert (await full(caller, made["uuid"]))["status"] == "active"
     operation = data_of(await caller.get("/operations", params={"database_uuid": made["uuid"], "type": "restore"}))[0]
     assert operation["status"] == "failed"
-
-
-def _damage(service: RunningService, backup: dict[str, Any]) -> None:
-    """Flips a byte in the middle of the dump."""
-    (part,) = (Path(service.folder) / "backups" / backup["uuid"]).rglob("*.zst.age")
-    held = bytearray(part.read_bytes())
-    held[len(held) // 2] ^= 1
-    part.write_bytes(held)
 
 
 async def _gone(database: UUID) -> bool:

@@ -1,8 +1,6 @@
 """Databases of a lost host come back on another one."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -17,15 +15,13 @@ from app.contracts.base import Engine
 from app.contracts.upkeep import ScheduleId
 from app.engines.base import FoundTenant
 from app.hosts.adapters import Adapters
-from app.hosts.registration import NewHost, add_host
 from app.store.session import fetch
-from tests import servers
 from tests.restores.conftest import ENGINES
+from tests.restores.hosts import add_server, another_server
 from tests.restores.support import backed_up, ended, filled, full, session, visits
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
-from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.sampled import SampledDatabase
 from tests.support.service import REGION, RunningService, SharedServers
 from tests.support.store import store
@@ -65,7 +61,7 @@ async def pair(
     tmp_path_factory: pytest.TempPathFactory, service: RunningService, engine: Engine
 ) -> AsyncIterator[tuple[RunningService, RunningServer]]:
     """The service, and another server of this engine."""
-    async with _another(engine, tmp_path_factory.mktemp("other")) as other, store(service.control_dsn):
+    async with another_server(engine, tmp_path_factory.mktemp("other")) as other, store(service.control_dsn):
         yield service, other
 
 
@@ -101,7 +97,7 @@ async def test_with_name_users_and_passwords_from_the_newest_backup(
         EvacuationStatus.NO_ROOM,
         EvacuationStatus.NO_BACKUP,
     }, "there is no other host yet"
-    await _add(service, engine, other)
+    await add_server(service, engine, other)
     sampled = SampledDatabase(caller, made["uuid"], REGION, adapters)
     await sampled.forget()
     for minute in (0, 1):
@@ -150,23 +146,6 @@ async def _has_gaps_where_it_was_moved_and_restored(sampled: SampledDatabase) ->
         points = await sampled.points(name)
         assert (set(points), min(points.values()) >= 0) == ({1, 3, 5}, True), (name, points)
     assert set(await sampled.points("connections")) == {0, 1, 2, 3, 4, 5}, "what a database has is known at once"
-
-
-@asynccontextmanager
-async def _another(engine: Engine, folder: Path) -> AsyncIterator[RunningServer]:
-    if engine is Engine.POSTGRES:
-        async with servers.postgres(folder) as server:
-            yield server
-    else:
-        async with servers.mysql(folder, servers.machine_mysqld()) as server:
-            yield server
-
-
-async def _add(service: RunningService, engine: Engine, other: RunningServer) -> None:
-    provisioner = postgres_provisioner if engine is Engine.POSTGRES else mysql_provisioner
-    admin = await provisioner(other, "another-password")
-    new = NewHost(engine=engine, region=REGION, admin=admin, public_host=other.host, public_port=other.port)
-    await add_host(service.box, new)
 
 
 async def _stays_closed_until_given_up(adapters: Adapters, host_id: int, moved: dict[str, Any]) -> None:

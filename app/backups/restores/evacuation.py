@@ -1,4 +1,4 @@
-"""The databases of a lost host are made again on others, each from its newest completed backup."""
+"""The databases of a lost host are made again on others, each from the backup that has the latest of its data."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,13 +6,15 @@ from uuid import UUID
 
 import msgspec
 
+from app.backups import ends
 from app.backups import records as backups
 from app.backups.records import BackupRecord
-from app.backups.restores import records
+from app.backups.restores import in_place, records
 from app.backups.restores.filling import IN_PLACE_STEPS
 from app.backups.restores.in_place import NEW_DATABASE_STEPS
 from app.backups.restores.records import NewRestoration, RestorationRecord
 from app.backups.sources import hosts_that_take
+from app.contracts.backups import BackupStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import restore_workflow_id
 from app.contracts.restores import RestorationKind, RestorationOutcome, RestoreDatabase, RestoreDatabaseInput
@@ -34,13 +36,12 @@ class EvacuationStatus(StrEnum):
     MOVING = "moving"
     MOVED = "moved"
     FAILED = "failed"
-    """It stays closed: its backup is damaged, or doesn't load. It is tried again from another newest one."""
+    """It stays closed: its backup is damaged, or doesn't load. It is tried again from another one, once that one is
+    deleted."""
     NO_BACKUP = "no_backup"
     """It stays where it is: there is nothing to bring it back from."""
     NO_ROOM = "no_room"
     """No other host of its region takes it. Try again when one does."""
-    BUSY = "busy"
-    """It is being restored. Try again when that has ended."""
 
 
 _OUTCOMES = {
@@ -85,9 +86,8 @@ async def _move(database: UUID, host_id: int) -> None:
         record = await databases.find_for_update(database)
         if record is None or record.host_id != host_id or not _is_live(record):
             return
-        if await records.find_open(record.id) is not None:
-            return
-        backup = await backups.find_newest(record.id)
+        restoring = await records.find_open(record.id)
+        backup = await _find_source(record, restoring)
         if backup is None or backup.format is None:
             return
         hosts = await hosts_that_take(backup.format.flavour, backup.format.server_version, backup.size_bytes or 0)
@@ -95,23 +95,35 @@ async def _move(database: UUID, host_id: int) -> None:
         place = await place_with_room_made(record.engine, record.region, record.connections, among=others)
         if place is None:
             return
-        await _accept(record, backup, place.id)
+        if restoring is not None:
+            await in_place.end_on_lost_host(record, restoring)
+        await ends.end_of_lost_host(record.id)
+        await move_lost(record, place.id)
+        await _begin(record, backup, record.host_id)
+
+
+async def _find_source(record: DatabaseRecord, restoring: RestorationRecord | None) -> BackupRecord | None:
+    """What the database is to hold: what the restore was to bring that is under way, if one is; else the latest that is
+    kept of it. What a completed restore has replaced is newer by its moment, and not that."""
+    if restoring is not None:
+        for uuid in (restoring.backup_uuid, restoring.before_uuid):
+            found = None if uuid is None else await backups.find(uuid)
+            if found is not None and found.status is BackupStatus.COMPLETED:
+                return found
+    return await backups.find_restored(record.uuid) or await backups.find_newest(record.id)
 
 
 async def _try_again(failed: RestorationRecord) -> None:
-    """Where it lies by now, if there is another newest backup."""
+    """Where it lies by now, if nothing else has made it whole there, and there is another backup to take."""
     async with transaction():
         record = await databases.find_for_update(failed.database)
         if record is None or not _is_live(record) or await records.find_open(record.id) is not None:
             return
-        backup = await backups.find_newest(record.id)
+        if not await backups.is_lost(record.id):
+            return
+        backup = await _find_source(record, None)
         if backup is not None and backup.uuid != failed.backup_uuid and failed.from_host_id is not None:
             await _begin(record, backup, failed.from_host_id)
-
-
-async def _accept(record: DatabaseRecord, backup: BackupRecord, host_id: int) -> None:
-    await move_lost(record, host_id)
-    await _begin(record, backup, record.host_id)
 
 
 async def _begin(record: DatabaseRecord, backup: BackupRecord, from_host_id: int) -> None:
@@ -157,15 +169,16 @@ async def _report_move(found: RestorationRecord) -> Evacuated:
     assert record is not None, "rows of databases with a team are kept"
     backup = None if found.backup_uuid is None else await backups.find(found.backup_uuid)
     status = _OUTCOMES[found.outcome]
+    if status is EvacuationStatus.FAILED and not await backups.is_lost(record.id):
+        # A later move, or a restore in place, has made it whole.
+        status, backup = EvacuationStatus.MOVED, await backups.find_restored(record.uuid)
     return _report(record, status, backup)
 
 
 async def _report_stay(database: UUID) -> Evacuated:
     record = await databases.find(database)
     assert record is not None, "rows of databases with a team are kept"
-    backup = await backups.find_newest(record.id)
-    if await records.find_open(record.id) is not None:
-        return _report(record, EvacuationStatus.BUSY, backup)
+    backup = await _find_source(record, await records.find_open(record.id))
     return _report(record, EvacuationStatus.NO_BACKUP if backup is None else EvacuationStatus.NO_ROOM, backup)
 
 

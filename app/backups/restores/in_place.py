@@ -32,7 +32,8 @@ from app.hosts.records import HostVersion, lock_host, version_of
 from app.operations import progress
 from app.operations.acceptance import accept
 from app.operations.ends import finish
-from app.operations.kinds import OperationType
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.reasons import ReasonCode
 from app.operations.records import open_on
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import INTERACTIVE, Accepted, request_signal, request_start
@@ -106,7 +107,8 @@ async def end_unfinished(record: DatabaseRecord) -> None:
     if found is None:
         return
     await records.end(found.uuid, RestorationOutcome.CANCELLED)
-    await access.forget_closing(record)
+    if not await backups.is_lost(record.id):
+        await access.forget_closing(record)
     if found.kind is RestorationKind.IN_PLACE:
         await _stop(found)
 
@@ -118,9 +120,24 @@ async def cancel(record: DatabaseRecord, restoration: UUID) -> bool:
     if found is None or found.ended_at is not None or found.exchanging_at is not None:
         return False
     await records.end(restoration, RestorationOutcome.CANCELLED)
-    await access.reopen(record)
+    await reopen(record)
     await _stop(found)
     return True
+
+
+async def end_on_lost_host(record: DatabaseRecord, found: RestorationRecord) -> None:
+    """Its host is lost, however far it has come, with the database's row locked, in the transaction that moves the
+    database. Its workflow learns of it from the row, if not from the signal, and leaves the host alone."""
+    await records.end(found.uuid, RestorationOutcome.FAILED)
+    await finish(record.id, (OperationType.RESTORE,), OperationStatus.FAILED, because=ReasonCode.HOST_LOST)
+    await _stop(found)
+
+
+async def reopen(record: DatabaseRecord) -> None:
+    """After a restore in place that has ended without having changed anything, with the database's row locked. One that
+    wasn't whole before stays closed."""
+    if not await backups.is_lost(record.id):
+        await access.reopen(record)
 
 
 async def begin_closing(plans: Plans, restoration: UUID) -> DatabaseRecord:
@@ -136,7 +153,7 @@ async def back_up_first(restoration: UUID) -> bool:
     """Asks for the backup of what there is, once; whether it is completed. Raises `NotWanted`, `BackupUnmade`."""
     async with transaction():
         record, found = await locked(restoration)
-        if found.before_uuid is None:
+        if found.before_uuid is None and not await backups.is_lost(record.id):
             await progress.begin_step(record.id, OperationType.RESTORE, "back_up")
             requested = await request_backup(record, BackupKind.BEFORE_RESTORE)
             await records.note_before(restoration, requested.record.uuid)
@@ -146,8 +163,10 @@ async def back_up_first(restoration: UUID) -> bool:
 
 async def is_backed_up(found: RestorationRecord) -> bool:
     """Whether what there was is kept, or there was nothing: such a backup is cancelled, and no other is but with the
-    whole database. Raises `BackupUnmade` when it won't be."""
-    before = None if found.before_uuid is None else await backups.find(found.before_uuid)
+    whole database. What isn't whole, since its host was lost, is not kept. Raises `BackupUnmade` when it won't be."""
+    if found.before_uuid is None:
+        return await backups.is_lost(found.database_id)
+    before = await backups.find(found.before_uuid)
     if before is None or before.status in (BackupStatus.PENDING, BackupStatus.RUNNING):
         return False
     if before.status not in (BackupStatus.COMPLETED, BackupStatus.CANCELLED):

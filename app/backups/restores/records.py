@@ -170,10 +170,16 @@ async def is_left_behind(database: UUID, host_id: int) -> bool:
 
 
 async def give_up_left_behind(host_id: int) -> int:
-    """Of all databases that were moved from that host. Returns of how many."""
+    """Of all databases that were moved from that host and are whole elsewhere, or are destroyed. Returns of how many
+    moves."""
     return await execute(
-        "UPDATE restorations SET from_released_at = now() WHERE from_host_id = $1 AND from_released_at IS NULL"
-        " AND outcome = 'completed'",
+        """
+        UPDATE restorations r SET from_released_at = now() FROM databases d
+        WHERE r.from_host_id = $1 AND r.from_released_at IS NULL AND d.id = r.database_id
+          AND (d.destroyed_at IS NOT NULL OR EXISTS (
+              SELECT FROM restorations l
+              WHERE l.database_id = r.database_id AND l.id >= r.id AND l.outcome = 'completed'))
+        """,
         host_id,
     )
 

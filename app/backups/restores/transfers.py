@@ -175,6 +175,7 @@ class Transfers:
         """The whole database at once."""
         scratch = await _scratch_of(found)
         async with database_lock(record.uuid), database_lock(scratch.uuid):
+            await _open(found.uuid)  # who has waited for the locks may be too late
             await adapter.end_dumps([record.engine_name])
             tenant = tenant_of(record, self._box)
             await adapter.revoke(tenant)
@@ -185,35 +186,41 @@ class Transfers:
     ) -> None:
         """Emptied and loaded; and where the backup doesn't load here after all, what there was is loaded back."""
         assert found.backup_uuid is not None, "a restore in place has a backup"
-        assert found.before_uuid is not None, "nothing is touched before it is there"
         try:
-            await self._load_anew(adapter, record, found.backup_uuid, workflow_id)
+            await self._load_anew(adapter, record, found, found.backup_uuid, workflow_id)
         except KeyUnknown:
             raise
         except _NON_RETRYABLE:
-            await self._load_back(adapter, record, found.before_uuid, workflow_id)
+            await self._load_back(adapter, record, found, workflow_id)
             raise
 
     async def _load_back(
-        self, adapter: EngineAdapter, record: DatabaseRecord, before: UUID, workflow_id: str | None
+        self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord, workflow_id: str | None
     ) -> None:
-        kept = await backups.find(before)
-        if kept is not None and kept.status is BackupStatus.CANCELLED:  # there was nothing
-            await self._empty_closed(adapter, record)
+        before = found.before_uuid
+        kept = None if before is None else await backups.find(before)
+        if before is None or (kept is not None and kept.status is BackupStatus.CANCELLED):  # there was nothing whole
+            await self._empty_closed(adapter, record, found)
             return
         try:
-            await self._load_anew(adapter, record, before, workflow_id)
+            await self._load_anew(adapter, record, found, before, workflow_id)
         except _NON_RETRYABLE as fault:
             raise DataNotBack(f"what there was can't be loaded back from the backup {before}: {fault}") from None
 
     async def _load_anew(
-        self, adapter: EngineAdapter, record: DatabaseRecord, backup: UUID, workflow_id: str | None
+        self,
+        adapter: EngineAdapter,
+        record: DatabaseRecord,
+        found: RestorationRecord,
+        backup: UUID,
+        workflow_id: str | None,
     ) -> None:
-        await self._empty_closed(adapter, record)
+        await self._empty_closed(adapter, record, found)
         await self._load_backup(backup, adapter, tenant_of(record, self._box), workflow_id)
 
-    async def _empty_closed(self, adapter: EngineAdapter, record: DatabaseRecord) -> None:
+    async def _empty_closed(self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord) -> None:
         async with database_lock(record.uuid):
+            await _open(found.uuid)
             await adapter.revoke(tenant_of(record, self._box))
             await self._empty(adapter, record)
 
