@@ -13,6 +13,7 @@ from app.backups.restores.faults import (
     BackupUnmade,
     DataNotBack,
     ScratchGone,
+    SourceBusy,
     SourceGone,
     SourceUnavailable,
 )
@@ -51,6 +52,8 @@ _FINAL: Mapping[type[Exception], str] = {
     BackupUnmade: kinds.BACKUP_UNMADE,
     LoadRefused: kinds.LOAD_REFUSED,
     ScratchGone: kinds.SCRATCH_GONE,
+    # The workflow waits for its turn, and takes no slot meanwhile.
+    SourceBusy: kinds.SLOTS_TAKEN,
     SourceGone: kinds.SOURCE_GONE,
 }
 _PASSING: Mapping[type[Exception], str] = {

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
 
 from app.contracts.base import Engine
-from app.engines.dumping import Content, Copied, Dump, DumpFormat
+from app.engines.dumping import Content, Copied, Dump, DumpFormat, DumpPurpose
 from app.engines.errors import CredentialsRefused as CredentialsRefused
 from app.engines.errors import EngineError as EngineError
 from app.engines.errors import HostFull as HostFull
@@ -244,12 +244,14 @@ class EngineAdapter(ABC):
         Returns a sentence for each object that couldn't be copied."""
         raise NotImplementedError("scripts are transactions here: nothing needs a copy")
 
-    def dumping(self, tenant: Tenant, pace: Pace | None = None) -> AbstractAsyncContextManager[Dump]:
+    def dumping(
+        self, tenant: Tenant, pace: Pace | None = None, *, purpose: DumpPurpose = DumpPurpose.BACKUP
+    ) -> AbstractAsyncContextManager[Dump]:
         """A dump of one moment, while the tenant works; at full speed unless a `pace` is given. Works for a tenant that
         is revoked or frozen too, opens nothing for it, and runs nothing of the tenant's with more rights than the
         tenant's. However the block ends, the tool has ended then and no account or file of the dump is left; what a
-        process that died left is removed by the next dump of the tenant, by `destroy`, and by `end_dumps`. Raises
-        `DumpRefused`; `HostUnavailable`."""
+        process that died left is removed by the next dump of the tenant for that purpose, by `destroy`, and by
+        `end_dumps`. Raises `DumpRefused`; `HostUnavailable`."""
         raise NotImplementedError
 
     async def clients_at_work(self, tenant: Tenant) -> bool:

@@ -72,6 +72,14 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     """For so long nobody was let in to its source."""
 
 
+class DumpPurpose(StrEnum):
+    """What a dump is for. Those of one purpose share an account, and a later one takes it from an earlier one, or is
+    refused; dumps of one database for different purposes don't know each other."""
+
+    BACKUP = "dump"
+    CLONE = "clone"
+
+
 class DumpFormat(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be known of a dump to load it."""
 

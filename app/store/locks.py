@@ -11,6 +11,7 @@ from app.store.session import raw_connection
 
 _NAMESPACE = b"headwater database lock"
 _TRANSFERS = b"headwater transfers lock"
+_CLONES = b"headwater clones lock"
 _APPLICATIONS = b"headwater applications lock"
 LOCK_WAIT_SECONDS = 20.0
 
@@ -44,24 +45,38 @@ async def applications_lock(database: UUID) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def transfers_lock(database: UUID) -> AsyncIterator[None]:
+async def transfers_lock(database: UUID) -> AsyncIterator["TransfersLock"]:
     """Like `database_lock`, for loading data into the database, which takes as long as there is data. It is a separate
     lock, so that it never delays a deletion."""
-    async with _locked(_TRANSFERS + database.bytes):
-        yield
+    async with _locked(_TRANSFERS + database.bytes) as connection:
+        yield TransfersLock(connection)
+
+
+class TransfersLock:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def keep_clones_waiting(self, source: UUID) -> None:
+        """Other clones of this database, until the block ends. On the same session, so that a transfer takes no second
+        one for hours. Raises `LockBusy` at once while another clone does so."""
+        if not await self._connection.fetchval("SELECT pg_try_advisory_lock($1)", _key(_CLONES + source.bytes)):
+            raise LockBusy("another clone of this database is being made")
 
 
 @asynccontextmanager
-async def _locked(name: bytes) -> AsyncIterator[None]:
-    key = int.from_bytes(hashlib.sha256(name).digest()[:8], "big", signed=True)
+async def _locked(name: bytes) -> AsyncIterator[Connection]:
     async with raw_connection() as connection:
         try:
-            await _lock(connection, key)
-            yield
+            await _lock(connection, _key(name))
+            yield connection
         finally:
-            await _unlock(connection, key)
+            await _unlock(connection)
         if _is_lost(connection):
             raise LockLost("the lock was lost while a step was at work")
+
+
+def _key(name: bytes) -> int:
+    return int.from_bytes(hashlib.sha256(name).digest()[:8], "big", signed=True)
 
 
 async def _lock(connection: Connection, key: int) -> None:
@@ -71,14 +86,14 @@ async def _lock(connection: Connection, key: int) -> None:
         raise LockBusy("another step is at work on this database") from None
 
 
-async def _unlock(connection: Connection, key: int) -> None:
-    """A broken connection has lost the lock already. One on which unlocking fails or is cancelled is closed, which
-    releases the lock: returned to the pool it would keep the lock for ever. A failure is that of the connection. Nobody
-    knows when it broke, so the lock counts as lost."""
+async def _unlock(connection: Connection) -> None:
+    """Whatever it has. A broken connection has lost the lock already. One on which unlocking fails or is cancelled is
+    closed, which releases the lock: returned to the pool it would keep the lock for ever. A failure is that of the
+    connection. Nobody knows when it broke, so the lock counts as lost."""
     if _is_lost(connection):
         return
     try:
-        await connection.execute("SELECT pg_advisory_unlock($1)", key)
+        await connection.execute("SELECT pg_advisory_unlock_all()")
     except Exception:
         connection.terminate()
     except BaseException:

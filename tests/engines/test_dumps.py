@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.engines.base import EngineAdapter, EngineError, LoginRefused, Tenant
-from app.engines.dumping import Content, ContentKind, DumpFormat
+from app.engines.dumping import Content, ContentKind, DumpFormat, DumpPurpose
 from tests.engines.harness import EngineHost, as_root, kind_of, session_of, tenants
 
 
@@ -141,6 +141,26 @@ async def test_what_a_dead_process_left_is_found_and_removed(host: EngineHost) -
         assert await host.adapter.left_dumps(both, remove=True) == [left.name]
         assert await host.adapter.left_dumps(both) == []
         assert await host.adapter.end_dumps(both) == 0
+
+
+@pytest.mark.parametrize("revoked", [False, True])
+async def test_a_backup_and_a_clone_at_once_do_not_know_each_other(host: EngineHost, revoked: bool) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (name varchar(20) PRIMARY KEY)")
+            await session.run("INSERT INTO pets VALUES ('Rex')")
+        if revoked:
+            await host.adapter.revoke(tenant)
+        async with host.adapter.dumping(tenant) as backup:
+            async with host.adapter.dumping(tenant, purpose=DumpPurpose.CLONE) as clone:
+                assert [chunk async for chunk in clone.chunks()]
+                cloned = await clone.contents()
+            assert [chunk async for chunk in backup.chunks()]
+            assert await backup.contents() == cloned
+        assert await host.adapter.end_dumps([tenant.name]) == 0
+        if revoked:
+            with pytest.raises(LoginRefused):
+                await host.adapter.verify_login(tenant)
 
 
 async def test_a_dump_under_way_is_left_by_nobody(host: EngineHost) -> None:

@@ -61,30 +61,75 @@ ALTER TABLE visits ADD doubled integer GENERATED ALWAYS AS (slow(id)) STORED;
 """
 
 
-async def test_who_finds_none_says_so_and_comes_when_one_is_free(service: RunningService) -> None:
-    caller = await service.caller()
+async def slow_source(caller: Caller) -> str:
+    """A database whose clones take minutes to load."""
     made = await filled(caller, Engine.POSTGRES, rows=1)
     async with session(made) as tenant:
         await tenant.execute(_SLOW.format(name=made["db_name"]))
-    source = {"database_uuid": made["uuid"]}
-    clones = [body_of(await caller.create(f"clone-{n}", source=source), 202) for n in range(MAX_PER_TEAM + 1)]
-    operations = {one["data"]["uuid"]: one["operation"]["uuid"] for one in clones}
+    return str(made["uuid"])
 
-    async def look() -> str | None:
-        waiting = [one for one in operations if await waits_for(caller, operations[one], "queued")]
-        return waiting[0] if waiting else None
 
-    queued = await until(look)
-    assert queued is not None
-    data_of(await caller.delete(f"/databases/{next(one for one in operations if one != queued)}"))
+class Clones:
+    """Under way, of one team."""
 
-    async def is_being_loaded() -> bool:
-        seen = data_of(await caller.get(f"/operations/{operations[queued]}"))
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._operations: dict[str, str] = {}
+
+    async def begin(self, source: str) -> str:
+        answer = await self._caller.create(f"clone-{len(self._operations)}", source={"database_uuid": source})
+        begun = body_of(answer, 202)
+        self._operations[begun["data"]["uuid"]] = begun["operation"]["uuid"]
+        return str(begun["data"]["uuid"])
+
+    async def one_that_waits(self) -> str:
+        async def look() -> str | None:
+            waiting = [one for one in self._operations if await self.waits(one)]
+            return waiting[0] if waiting else None
+
+        found = await until(look)
+        assert found is not None
+        return found
+
+    async def waits(self, one: str) -> bool:
+        return await waits_for(self._caller, self._operations[one], "queued")
+
+    async def is_running(self, one: str) -> bool:
+        seen = data_of(await self._caller.get(f"/operations/{self._operations[one]}"))
         return bool(seen["status"] == "running")
 
-    await until(is_being_loaded)
-    for one in operations:
-        await caller.delete(f"/databases/{one}")
+    async def give_up(self, *ones: str) -> None:
+        for one in ones:
+            data_of(await self._caller.delete(f"/databases/{one}"))
+
+    def others(self, *but: str) -> list[str]:
+        return [one for one in self._operations if one not in but]
+
+
+async def test_who_finds_none_says_so_and_comes_when_one_is_free(service: RunningService) -> None:
+    caller = await service.caller()
+    clones = Clones(caller)
+    for _ in range(MAX_PER_TEAM + 1):
+        await clones.begin(await slow_source(caller))
+    queued = await clones.one_that_waits()
+    freed = clones.others(queued)[0]
+    await clones.give_up(freed)
+    await until(lambda: clones.is_running(queued))
+    await clones.give_up(*clones.others(freed))
+
+
+async def test_clones_of_one_database_come_one_after_the_other(service: RunningService) -> None:
+    """Else each would take the dump's account from the one before, and begin again, for ever."""
+    caller = await service.caller()
+    clones, source = Clones(caller), await slow_source(caller)
+    for _ in range(2):
+        await clones.begin(source)
+    queued = await clones.one_that_waits()
+    [first] = clones.others(queued)
+    await until(lambda: clones.is_running(first))
+    await clones.give_up(first)
+    await until(lambda: clones.is_running(queued))
+    await clones.give_up(queued)
 
 
 async def is_refused(slots: TransferSlots, one: UUID) -> None:

@@ -10,6 +10,10 @@ class SourceUnavailable(Exception):
     """The database that is cloned can't be read now. Another attempt may succeed."""
 
 
+class SourceBusy(Exception):
+    """Another clone of the same database is being made."""
+
+
 class SourceGone(Exception):
     """The database that is cloned was deleted."""
 

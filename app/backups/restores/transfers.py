@@ -11,6 +11,7 @@ from app.backups.restores.faults import (
     BackupGone,
     DataNotBack,
     ScratchGone,
+    SourceBusy,
     SourceGone,
     SourceUnavailable,
     blaming_source,
@@ -30,10 +31,10 @@ from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.databases.scratch import prolong_scratch
 from app.engines.base import EngineAdapter, Tenant
-from app.engines.dumping import ContentKind, Dump, LoadRefused
+from app.engines.dumping import ContentKind, Dump, DumpPurpose, LoadRefused
 from app.hosts.adapters import Adapters
 from app.quotas.usage import storage_of
-from app.store.locks import database_lock, transfers_lock
+from app.store.locks import LockBusy, TransfersLock, database_lock, transfers_lock
 from app.store.session import transaction
 
 _NON_RETRYABLE = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
@@ -55,9 +56,10 @@ class Transfers:
         whole. Raises `NotWanted`, what `app.backups.restores.faults` lists, what `load_backup` raises, `EngineError`,
         `LockBusy`, `LockLost`."""
         found = await _open(restoration)
-        async with transfers_lock(found.database):
+        async with transfers_lock(found.database) as lock:
             if await self._copy(found):
                 return
+            await _take_turn(lock, found)
             target = await self._begin(restoration)
             if target is None:
                 return
@@ -168,7 +170,9 @@ class Transfers:
         async with AsyncExitStack() as stack:
             with blaming_source():
                 adapter = await self._adapters.of_host(record.host_id)
-                dump = await stack.enter_async_context(adapter.dumping(tenant_of(record, self._box)))
+                dump = await stack.enter_async_context(
+                    adapter.dumping(tenant_of(record, self._box), purpose=DumpPurpose.CLONE)
+                )
             yield dump
 
     async def _replace(self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord) -> None:
@@ -223,6 +227,17 @@ class Transfers:
             await _open(found.uuid)
             await adapter.revoke(tenant_of(record, self._box))
             await self._empty(adapter, record)
+
+
+async def _take_turn(lock: TransfersLock, found: RestorationRecord) -> None:
+    """Of the clones of one database, whose dumps share an account: before anything is emptied for it. Raises
+    `SourceBusy`."""
+    if found.source is None:
+        return
+    try:
+        await lock.keep_clones_waiting(found.source)
+    except LockBusy:
+        raise SourceBusy("another clone of the database is being made") from None
 
 
 async def _open(restoration: UUID) -> RestorationRecord:

@@ -1,12 +1,14 @@
 """The names of a tenant's accounts as SQL has them."""
 
 from app.engines.base import Tenant
+from app.engines.dumping import DumpPurpose
 from app.engines.naming import HELPER_SEPARATOR, check_account
 
 MAX_USER_NAME = 32
 """MySQL's limit in characters; MariaDB's is 80."""
 
-DUMP_PURPOSE, LOAD_PURPOSE = "dump", "load"
+LOAD_PURPOSE = "load"
+PURPOSES = (*(purpose.value for purpose in DumpPurpose), LOAD_PURPOSE)
 
 
 def account_name(user: str) -> str:
@@ -16,7 +18,7 @@ def account_name(user: str) -> str:
 
 def dump_helpers(name: str) -> frozenset[str]:
     """The accounts that read the tenant's database for dumps. They are ours, and outlive its revocation."""
-    return frozenset(helper_name(name, purpose) for purpose in (DUMP_PURPOSE, LOAD_PURPOSE))
+    return frozenset(helper_name(name, purpose) for purpose in PURPOSES)
 
 
 def helper_name(name: str, purpose: str) -> str:

@@ -30,7 +30,7 @@ from app.engines.base import (
     Tenant,
     TenantFull,
 )
-from app.engines.dumping import Content, Dump, DumpFormat
+from app.engines.dumping import Content, Dump, DumpFormat, DumpPurpose
 from app.engines.mysql import (
     bookkeeping,
     branches,
@@ -51,7 +51,7 @@ from app.engines.mysql import (
     usage,
     users,
 )
-from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, check_user
+from app.engines.mysql.accounts import LOAD_PURPOSE, account_name, check_user
 from app.engines.mysql.blockers import ending_blockers
 from app.engines.mysql.bookkeeping import FreezeState
 from app.engines.mysql.connection import MySQLConnection
@@ -295,7 +295,9 @@ class MySQLAdapter(EngineAdapter):
             return await copying.copy_schema(reading, writing, source.name, target.name)
 
     @asynccontextmanager
-    async def dumping(self, tenant: Tenant, pace: Pace | None = None) -> AsyncIterator[Dump]:
+    async def dumping(
+        self, tenant: Tenant, pace: Pace | None = None, *, purpose: DumpPurpose = DumpPurpose.BACKUP
+    ) -> AsyncIterator[Dump]:
         check_tenant(tenant)
         async with AsyncExitStack() as stack:
             with translated(self._connections.host):
@@ -303,7 +305,7 @@ class MySQLAdapter(EngineAdapter):
                 tool = await find_tool(administrator.flavour, administrator.get_server_info())
                 await refuse_dropped(administrator, tenant)
                 session = await stack.enter_async_context(
-                    reading_session(self._connections, administrator, tenant, DUMP_PURPOSE)
+                    reading_session(self._connections, administrator, tenant, purpose.value)
                 )
                 dump = await stack.enter_async_context(run_tool(tool, session, administrator, tenant, pace or Pace()))
             yield dump

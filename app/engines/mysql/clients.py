@@ -1,6 +1,6 @@
 """Whether a server's clients are at work, for what gives way to them."""
 
-from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE
+from app.engines.mysql.accounts import PURPOSES
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.naming import HELPER_SEPARATOR
 
@@ -12,11 +12,11 @@ SELECT COALESCE(MAX(p.time < 1 OR p.command <> 'Sleep' AND p.state NOT LIKE 'Wai
        AND NOT COALESCE(MAX(p.db = %s AND p.state = 'Waiting for table metadata lock'), 0)
 FROM information_schema.processlist p
 WHERE p.user NOT IN (SUBSTRING_INDEX(USER(), '@', 1), 'system user', 'event_scheduler', 'unauthenticated user')
-  AND SUBSTRING_INDEX(p.user, %s, -1) NOT IN (%s, %s)
+  AND SUBSTRING_INDEX(p.user, %s, -1) NOT IN %s
   AND p.command NOT IN ('Daemon', 'Connect', 'Quit', 'Binlog Dump', 'Binlog Dump GTID')
 """
 
 
 async def at_work(connection: MySQLConnection, database: str) -> bool:
-    [(found,)] = await connection.run(_AT_WORK, (database, HELPER_SEPARATOR, DUMP_PURPOSE, LOAD_PURPOSE))
+    [(found,)] = await connection.run(_AT_WORK, (database, HELPER_SEPARATOR, list(PURPOSES)))
     return bool(found)

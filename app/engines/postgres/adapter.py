@@ -34,7 +34,7 @@ from app.engines.base import (
     SharedResource,
     Tenant,
 )
-from app.engines.dumping import Content, Copied, Dump, DumpFormat
+from app.engines.dumping import Content, Copied, Dump, DumpFormat, DumpPurpose
 from app.engines.naming import (
     HELPER_SEPARATOR,
     LOGIN_PURPOSE,
@@ -298,9 +298,11 @@ class PostgresAdapter(EngineAdapter):
                 await drop_role(self._connections, connection, role)
 
     @asynccontextmanager
-    async def dumping(self, tenant: Tenant, pace: Pace | None = None) -> AsyncIterator[Dump]:
+    async def dumping(
+        self, tenant: Tenant, pace: Pace | None = None, *, purpose: DumpPurpose = DumpPurpose.BACKUP
+    ) -> AsyncIterator[Dump]:
         check_tenant(tenant)
-        async with dump.dumping(self._connections, self._tools, tenant, pace or Pace()) as begun:
+        async with dump.dumping(self._connections, self._tools, tenant, pace or Pace(), purpose) as begun:
             yield begun
 
     async def clients_at_work(self, tenant: Tenant) -> bool:

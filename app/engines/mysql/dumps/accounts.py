@@ -12,7 +12,7 @@ from app.engines.base import Tenant
 from app.engines.dumping import DatabaseDropped
 from app.engines.errors import EngineError
 from app.engines.mysql import bookkeeping, removal
-from app.engines.mysql.accounts import DUMP_PURPOSE, LOAD_PURPOSE, account_name, helper_name
+from app.engines.mysql.accounts import PURPOSES, account_name, helper_name
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
@@ -29,7 +29,7 @@ _SESSION = (
 )
 
 
-_ALL = "SELECT DISTINCT user FROM mysql.user WHERE SUBSTRING_INDEX(user, %s, -1) IN (%s, %s) ORDER BY user"
+_ALL = "SELECT DISTINCT user FROM mysql.user WHERE SUBSTRING_INDEX(user, %s, -1) IN %s ORDER BY user"
 _IS_FREE = "SELECT IS_FREE_LOCK(CONCAT(lock_name, '-', %s)) FROM headwater.tenants WHERE name = %s"
 _TAKE = "SELECT GET_LOCK(CONCAT(lock_name, '-', %s), 0) FROM headwater.tenants WHERE name = %s"
 _RELEASE = "SELECT RELEASE_LOCK(CONCAT(lock_name, '-', %s)) FROM headwater.tenants WHERE name = %s"
@@ -54,7 +54,7 @@ async def left_accounts(connection: MySQLConnection, names: Sequence[str], *, re
 
 async def _accounts(connection: MySQLConnection) -> list[str]:
     """Of dumps and loads of all tenants."""
-    rows = await connection.run(_ALL, (HELPER_SEPARATOR, DUMP_PURPOSE, LOAD_PURPOSE))
+    rows = await connection.run(_ALL, (HELPER_SEPARATOR, list(PURPOSES)))
     return [str(user) for (user,) in rows]
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 
 from app.engines.base import Tenant
-from app.engines.dumping import MOST_OBJECTS, Content, ContentKind, Dump, DumpFormat, DumpRefused
+from app.engines.dumping import MOST_OBJECTS, Content, ContentKind, Dump, DumpFormat, DumpPurpose, DumpRefused
 from app.engines.pacing import Pace
 from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.dumps import fingerprints, helpers
@@ -125,12 +125,12 @@ class PostgresDump(Dump):
 
 @asynccontextmanager
 async def dumping(
-    connections: PostgresConnections, tools: DumpTools, tenant: Tenant, pace: Pace
+    connections: PostgresConnections, tools: DumpTools, tenant: Tenant, pace: Pace, purpose: DumpPurpose
 ) -> AsyncIterator[PostgresDump]:
     version, major = await server_version(connections)
     folder, tool = await tools.folder(major)
     form = DumpFormat(flavour="postgres", server_version=version, tool=tool, layout=LAYOUT)
-    async with helpers.helping(connections, tenant, helpers.DUMP) as helper:
+    async with helpers.helping(connections, tenant, purpose.value) as helper:
         for left in reversed(range(_ATTEMPTS)):
             async with (
                 snapshot(connections, tenant, helper, alone=False) as held,

@@ -15,6 +15,7 @@ import structlog
 
 from app.core.scram import verifier
 from app.engines.base import EngineError, Tenant
+from app.engines.dumping import DumpPurpose
 from app.engines.naming import HELPER_SEPARATOR, check_name, literal
 from app.engines.postgres import catalog, statements
 from app.engines.postgres.blockers import ending_blockers
@@ -22,9 +23,10 @@ from app.engines.postgres.connections import PostgresConnections
 from app.engines.postgres.role_removal import drop_role
 from app.engines.postgres.sessions import end_sessions_of
 
-DUMP, LOAD = "dump", "restore"
-"""The helpers are `<name>_dump` and `<name>_restore`: `_load` would be a login of a rotation, which begin with `_l`."""
-PURPOSES = (DUMP, LOAD)
+DUMP, LOAD = DumpPurpose.BACKUP.value, "restore"
+"""The helpers are `<name>_dump`, `<name>_clone` and `<name>_restore`: `_load` would be a login of a rotation, which
+begin with `_l`."""
+PURPOSES = (*(purpose.value for purpose in DumpPurpose), LOAD)
 _LOGIN_SECONDS = 300
 """How long it may log in. Its sessions outlast that."""
 _CONNECTIONS = 3
@@ -112,7 +114,7 @@ async def _make(connection: Any, tenant: Tenant, found: catalog.TenantObjects, p
         " FROM pg_roles WHERE rolname = current_user",
         _LOGIN_SECONDS,
     )
-    reads_everything = purpose == DUMP and row["bypasses"]
+    reads_everything = purpose != LOAD and row["bypasses"]
     written = [
         f"CREATE ROLE {role} LOGIN NOCREATEDB NOCREATEROLE {'BYPASSRLS' if reads_everything else ''} "
         f"CONNECTION LIMIT {_CONNECTIONS} PASSWORD {literal(verifier(password, iterations=_ITERATIONS))} "
@@ -169,8 +171,10 @@ async def _remove(connections: PostgresConnections, connection: Any, name: str, 
 
 
 async def _close_again(connection: Any, name: str) -> None:
+    """Whose work goes on does it at its own end."""
     found = await catalog.find(connection, name)
-    if found.database and found.open and found.revoked:
+    helpers = set(names_of([name])).intersection(found.helpers)
+    if found.database and found.open and found.revoked and not helpers:
         await connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
 
 
