@@ -35,6 +35,6 @@ class CredentialActivitiesOnHosts(CredentialActivities):
                 )
                 if record.destroyed_at is not None:
                     raise NotWanted("nothing is left of the database")
-                async with self._slots.slot(record.host_id):
+                async with self._slots.team_slot(record.host_id, record.team_id):
                     adapter = await self._adapters.of_host(record.host_id)
                     return await CredentialChanges(self._plans, self._box, adapter, record).apply()

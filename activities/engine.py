@@ -24,7 +24,7 @@ from app.databases.retention import end_oldest
 from app.databases.states import begin_remote, record_revoked
 from app.engines.base import EngineAdapter, EngineError, NameTaken, Tenant
 from app.hosts.adapters import Adapters, HostRemoved
-from app.hosts.slots import HostSlots
+from app.hosts.slots import HostSlots, SlotsTaken
 from app.outbox.provisionings import RunningProvisionings
 from app.provisioning.first_attempts import FirstAttempts
 from app.provisioning.lifecycle import activate
@@ -81,7 +81,8 @@ class EngineActivitiesOnHosts(EngineActivities):
                 if record.status is DatabaseStatus.ACTIVE:  # an earlier attempt's answer was lost
                     return
                 tenant = tenant_of(record, self._box)
-                async with self._adapter_for(record.host_id) as adapter:
+                async with self._slots.slot(record.host_id):
+                    adapter = await self._adapters.of_host(record.host_id)
                     if record.restoring_at is not None:
                         # Nobody gets in before its data is whole.
                         await adapter.create(tenant, limits_of(record))
@@ -102,7 +103,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 )
                 # If nothing was created yet, it will be created with these limits.
                 if record.remote_since is not None:
-                    async with self._adapter_for(record.host_id) as adapter:
+                    async with self._adapter_of(record) as adapter:
                         await adapter.set_limits(tenant_of(record, self._box), limits_of(record))
                 return record.limits_revision
 
@@ -113,7 +114,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = expect(await records.find(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
                 if record.restoring_at is not None:
                     raise NotWanted("its data is being exchanged, and whoever does it lets its tenant in")
-                async with self._adapter_for(record.host_id) as adapter:
+                async with self._adapter_of(record) as adapter:
                     state = await apply_access(adapter, tenant_of(record, self._box), record)
                 await access.record_applied(self._plans, database, record.access_revision)
                 return state
@@ -124,7 +125,7 @@ class EngineActivitiesOnHosts(EngineActivities):
             async with database_lock(database):
                 record = expect(await records.find(database), DatabaseStatus.DELETED)
                 if record.remote_since is not None and record.destroyed_at is None:
-                    async with self._adapter_for(record.host_id) as adapter:
+                    async with self._adapter_of(record) as adapter:
                         await adapter.revoke(tenant_of(record, self._box))
                 await record_revoked(database)
                 if self._final is not None:
@@ -140,8 +141,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = await begin_destruction(database)
                 if record.remote_since is None or record.destroyed_at is not None:
                     return
-                async with self._adapter_for(record.host_id) as adapter:
-                    await adapter.destroy(tenant_of(record, self._box))
+                await self._destroy(record)
 
     @activity.defn(name="remove_remnant")
     async def remove_remnant(self, remnant: RemnantRef) -> None:
@@ -152,7 +152,10 @@ class EngineActivitiesOnHosts(EngineActivities):
                     return
                 try:
                     tenant = Tenant(name=remnant.name, password="", marker=marker(remnant.database))
-                    async with self._adapter_for(remnant.host_id) as adapter:
+                    team_id = None if record is None else record.team_id
+                    kind = self._slots.team_slot if remnant.keep_data else self._slots.removal_slot
+                    async with kind(remnant.host_id, team_id):
+                        adapter = await self._adapters.of_host(remnant.host_id)
                         await (adapter.revoke(tenant) if remnant.keep_data else adapter.destroy(tenant))
                 except NameTaken:
                     # Not ours: it is the reason why this place was abandoned, and stays untouched.
@@ -167,9 +170,9 @@ class EngineActivitiesOnHosts(EngineActivities):
         if record.team_id is None or record.remote_since is None or record.cancelled_provision_jobs:
             return
         try:
-            async with asyncio.timeout(_MEASURING_SECONDS), self._adapter_for(record.host_id) as adapter:
+            async with asyncio.timeout(_MEASURING_SECONDS), self._adapter_of(record) as adapter:
                 measured = await adapter.measure([record.engine_name])
-        except (EngineError, TimeoutError) as fault:
+        except (EngineError, SlotsTaken, TimeoutError) as fault:
             activity.logger.info("what is kept was not measured: %s", str(fault) or "no answer in time")
             return
         async with transaction():
@@ -185,11 +188,15 @@ class EngineActivitiesOnHosts(EngineActivities):
         record = await records.find(database)
         if record is not None and record.remote_since is not None and record.destroyed_at is not None:
             with suppress(HostRemoved):
-                async with self._adapter_for(record.host_id) as adapter:
-                    await adapter.destroy(tenant_of(record, self._box))
+                await self._destroy(record)
+
+    async def _destroy(self, record: DatabaseRecord) -> None:
+        async with self._slots.removal_slot(record.host_id, record.team_id):
+            adapter = await self._adapters.of_host(record.host_id)
+            await adapter.destroy(tenant_of(record, self._box))
 
     @asynccontextmanager
-    async def _adapter_for(self, host_id: int) -> AsyncIterator[EngineAdapter]:
-        """Holds a slot of the host for the block."""
-        async with self._slots.slot(host_id):
-            yield await self._adapters.of_host(host_id)
+    async def _adapter_of(self, record: DatabaseRecord) -> AsyncIterator[EngineAdapter]:
+        """Holds one of the team's slots of the host for the block."""
+        async with self._slots.team_slot(record.host_id, record.team_id):
+            yield await self._adapters.of_host(record.host_id)

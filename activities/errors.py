@@ -25,9 +25,11 @@ from app.contracts.engine import (
     NOT_WANTED,
     STORE_UNAVAILABLE,
 )
+from app.contracts.restores import SLOTS_TAKEN
 from app.databases.records import NotWanted
 from app.engines.base import EngineError, HostFull, HostUnavailable, NameTaken
 from app.hosts.adapters import HostRemoved
+from app.hosts.slots import SlotsTaken
 from app.store.locks import LockBusy, LockLost
 
 log = structlog.get_logger(__name__)
@@ -51,6 +53,9 @@ def as_failures() -> Iterator[None]:
         raise failure(HOST_REMOVED, str(error)) from None
     except HostUnavailable as error:
         raise failure(HOST_UNAVAILABLE, str(error)) from None
+    except SlotsTaken as error:
+        # The workflow waits, and takes no slot of the queue meanwhile.
+        raise failure(SLOTS_TAKEN, str(error), final=True) from None
     except (LockBusy, LockLost) as error:
         raise failure(STORE_UNAVAILABLE, str(error)) from None
     except StoreRefused as error:

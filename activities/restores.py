@@ -144,7 +144,7 @@ class RestoreActivitiesOnHosts(RestoreActivities):
         with as_restore_failures():
             async with database_lock(await records.database_of(restoration)):
                 record = await in_place.begin_closing(self._plans, restoration)
-                async with self._adapter_for(record.host_id) as adapter:
+                async with self._adapter_for(record.host_id, record.team_id) as adapter:
                     await adapter.revoke(tenant_of(record, self._box))
 
     @activity.defn(name="open_database")
@@ -153,9 +153,9 @@ class RestoreActivitiesOnHosts(RestoreActivities):
             await opening.open_restored(self._plans, self._box, self._adapter_for, restoration)
 
     @asynccontextmanager
-    async def _adapter_for(self, host_id: int) -> AsyncIterator[EngineAdapter]:
-        """Holds a slot of the host for the block."""
-        async with self._slots.slot(host_id):
+    async def _adapter_for(self, host_id: int, team_id: int | None) -> AsyncIterator[EngineAdapter]:
+        """Holds one of the team's slots of the host for the block."""
+        async with self._slots.team_slot(host_id, team_id):
             yield await self._adapters.of_host(host_id)
 
 

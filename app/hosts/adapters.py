@@ -14,8 +14,8 @@ from app.engines.tls import TlsMode, TlsPolicy
 from app.store.sealed import SealedColumn
 from app.store.session import fetch_one
 
-AdapterFor = Callable[[int], AbstractAsyncContextManager[EngineAdapter]]
-"""The adapter of a host, for a block that holds a slot of it."""
+AdapterFor = Callable[[int, int | None], AbstractAsyncContextManager[EngineAdapter]]
+"""The adapter of a host, for a block that holds a slot of it for a team, by their ids."""
 
 
 class HostAccess(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ async def open_restored(plans: Plans, box: SecretBox, adapter_for: AdapterFor, r
             return
         if not found.is_whole_at(record.host_id, record.engine_name):
             raise EngineError("the database is not whole where it lies")
-        async with adapter_for(record.host_id) as adapter:
+        async with adapter_for(record.host_id, record.team_id) as adapter:
             if found.kind in (RestorationKind.FROM_BACKUP, RestorationKind.CLONE):
                 await _open_new(plans, box, adapter, record, found)
             else:

@@ -7,8 +7,8 @@ from time import monotonic
 import pytest
 
 from app.engines.base import EngineError, HostUnavailable
-from app.hosts.slots import HostSlots
-from tests.support.waiting import until
+from app.hosts.slots import TEAM_SLOTS, HostSlots, SlotsTaken
+from tests.support.waiting import LIMIT_SECONDS, until
 
 HUNG, WELL = 1, 2
 
@@ -88,3 +88,49 @@ async def test_an_error_of_the_engine_is_an_answer_and_silence_is_none(failure: 
         await asyncio.sleep(0)  # it waits, or is refused
     assert waiting.done() is not patient
     await end([hanging, *others, waiting])
+
+
+async def test_a_team_has_half_of_a_host_and_the_others_get_in_at_once() -> None:
+    slots = HostSlots(patience=0.2)
+    async with contextlib.AsyncExitStack() as held:
+        for _ in range(TEAM_SLOTS):
+            await held.enter_async_context(slots.team_slot(WELL, 1))
+        with pytest.raises(SlotsTaken, match="of the team"):
+            async with slots.team_slot(WELL, 1):
+                pass
+        async with slots.team_slot(WELL, 2), slots.team_slot(WELL, None), slots.team_slot(HUNG, 1), slots.slot(WELL):
+            pass
+    async with slots.team_slot(WELL, 1):
+        pass
+
+
+async def test_removals_have_few_slots_of_a_host_and_each_team_fewer() -> None:
+    slots = HostSlots(patience=0.2)
+    async with slots.removal_slot(WELL, 1):
+        with pytest.raises(SlotsTaken, match="of the team"):
+            async with slots.removal_slot(WELL, 1):
+                pass
+        async with slots.removal_slot(WELL, 2):
+            with pytest.raises(SlotsTaken):
+                async with slots.removal_slot(WELL, 3):
+                    pass
+            async with slots.removal_slot(HUNG, 1), slots.team_slot(WELL, 1):
+                pass
+        async with slots.removal_slot(WELL, 3):
+            pass
+    assert not slots.is_busy(WELL)
+
+
+async def test_who_finds_the_slots_of_its_team_taken_waits_while_these_come_to_their_ends() -> None:
+    slots = HostSlots(patience=LIMIT_SECONDS)
+    begun = asyncio.Event()
+
+    async def remove() -> None:
+        async with slots.removal_slot(WELL, 1):
+            begun.set()
+
+    async with slots.removal_slot(WELL, 1):
+        waiting = asyncio.create_task(remove())
+        await asyncio.sleep(0)
+        assert not begun.is_set()
+    await waiting

@@ -29,7 +29,7 @@ async def prepare(box: SecretBox, adapter_for: AdapterFor, restoration: UUID) ->
             target = await _note_moved(record) if moved else await _scratch(box, record, restoration, found.scratch)
         if found.loaded_name is not None:
             return found.kind
-        async with adapter_for(target.host_id) as adapter:
+        async with adapter_for(target.host_id, record.team_id) as adapter:
             if moved:
                 await make_again(box, adapter, target)
                 # Before the load, which gives them what they have in the backup.
