@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from app.core.ids import marker
+from app.core.ids import engine_name, marker
 from app.databases.passwords import password_place
 from app.databases.records import find
 from app.engines.base import Tenant
@@ -131,3 +131,29 @@ async def test_a_script_that_ends_its_own_session(caller: Caller) -> None:
     assert after["status"] == "failed", after
     assert "lost 3 times" in after["error_message"]
     assert await tables(database) == []
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("setting", ["character_set_results = utf16", "sql_select_limit = 0"])
+async def test_a_rehearsal_whose_session_answers_no_more(caller: Caller, setting: str, dry_run: bool) -> None:
+    database = await caller.created(db_type="mysql")
+    script = f"CREATE TABLE a (id integer);\nSET {setting};\nCREATE TABLE b (id integer);\n"
+    after = await ended(caller, await ask(caller, database, script, wait=False, dry_run=dry_run))
+    assert after["status"] == "failed", after
+    assert "Statement 2 (line 2) failed" in after["error_message"]
+    assert await tables(database) == []
+
+
+async def test_a_rehearsal_that_ends_each_time_is_begun_a_few_times(service: RunningService, caller: Caller) -> None:
+    """Whatever ends it: what an attempt has left on the host shows that it was begun."""
+    database = await caller.created(db_type="mysql")
+    async with store(service.control_dsn):
+        with service.frozen("worker"):
+            application = await ask(caller, database, SLOW["mysql"], wait=False, dry_run=True)
+            query = "UPDATE blueprint_applications SET attempt = 3, losses = 2, scratch_name = $2 WHERE id = $1"
+            await fetch(query, application["id"], engine_name())
+        after = await ended(caller, application)
+        [row] = await fetch("SELECT losses, scratch_name FROM blueprint_applications WHERE id = $1", application["id"])
+    assert after["status"] == "failed", after
+    assert "lost 3 times" in after["error_message"]
+    assert (row["losses"], row["scratch_name"]) == (3, None)

@@ -269,6 +269,15 @@ async def test_a_change_that_ends_its_transaction_is_in_doubt(host: EngineHost) 
         assert not failed.value.certain
 
 
+async def test_a_change_after_which_answers_cant_be_read_is_in_doubt(host: EngineHost) -> None:
+    if host.flavour == "postgres":
+        pytest.skip("other settings are refused here")
+    async with tenants(host) as [tenant], host.adapter.writing(tenant, LIMITS) as session:
+        with pytest.raises(QueryFailed, match="can't be read") as failed:
+            await session.change(["SET character_set_results = utf16", "CREATE TABLE b (n INT)"])
+        assert (failed.value.executed, failed.value.certain) == (1, False)
+
+
 async def test_what_is_described(host: EngineHost) -> None:
     comment = on(host, [], [" COMMENT 'who bought'"])
     async with tenants(host) as [tenant]:

@@ -156,6 +156,25 @@ async def test_a_statement_whose_effects_may_not_last(host: EngineHost, statemen
             await session.run(statement, SECONDS)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SET character_set_results = utf16",
+        "SET @@session.character_set_results = 'utf32'",
+        "SET sql_select_limit = 0",
+        "CALL hidden()",
+    ],
+)
+async def test_a_statement_after_which_answers_cant_be_read(host: EngineHost, statement: str) -> None:
+    if host.adapter.transactional_scripts:
+        pytest.skip("other settings are refused here")
+    procedure = "CREATE PROCEDURE hidden () BEGIN SET character_set_results = ucs2; END"
+    async with tenants(host) as [tenant], host.adapter.script_session(tenant, SECONDS) as session:
+        await begun(session, procedure)
+        with pytest.raises(StatementUncertain, match="can't be read"):
+            await session.run(statement, SECONDS)
+
+
 async def test_characters_that_the_server_would_take_for_others(host: EngineHost) -> None:
     if host.adapter.transactional_scripts:
         pytest.skip("another encoding is refused altogether here")

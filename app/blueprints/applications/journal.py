@@ -103,6 +103,10 @@ class Journal:
         """The throw-away copy that may be on the host from now on, or that is gone."""
         await self._update("scratch_name = $3", name)
 
+    async def note_left_scratch(self) -> None:
+        """The copy of an attempt that didn't end is gone."""
+        await self._update("scratch_name = NULL, losses = losses + $3", 1)
+
     async def write(self, entries: list[JournalEntry]) -> None:
         """What became of these statements. Waits a while for our own database: what was done on the engine would be
         in doubt without it."""

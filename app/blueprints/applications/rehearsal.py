@@ -15,7 +15,7 @@ from app.blueprints.applications.records import ApplicationRecord
 from app.blueprints.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
 from app.blueprints.preparation import PreparedStatement
 from app.core.ids import engine_name, engine_password, scratch_marker
-from app.engines.base import EngineAdapter, EngineLimits, HostUnavailable, LoginRefused, NameTaken, Tenant
+from app.engines.base import EngineAdapter, EngineError, EngineLimits, LoginRefused, NameTaken, Tenant
 
 _LIMITS = EngineLimits(connections=3)
 
@@ -34,36 +34,44 @@ async def rehearse(
     statements: Sequence[PreparedStatement],
     log: Log,
 ) -> Rehearsal:
-    """Leaves no copy behind, unless it raises."""
+    """Leaves no copy behind, unless the script's session is lost, or the host with it."""
     scratch = Tenant(name=engine_name(), password=engine_password(), marker=scratch_marker(record.id))
     await journal.note_scratch(scratch.name)
-    await adapter.create(scratch, _LIMITS)
     try:
+        await adapter.create(scratch, _LIMITS)
         left_out = await adapter.copy_schema(tenant, scratch)
     except LoginRefused:
         await _remove(adapter, journal, scratch)
         raise
+    except EngineError:
+        # The host may lack room for hours, which is no loss of the script's.
+        with contextlib.suppress(EngineError):
+            await _remove(adapter, journal, scratch)
+        raise
     hide = log.hide
     log.hide = lambda message: hide(message).replace(scratch.name, tenant.name)
-    try:
-        async with adapter.script_session(scratch, STATEMENT_SECONDS) as session:
-            await session.begin()
-            fault = await run_all(session, statements, log, on_copy=True)
-    except HostUnavailable:
-        await journal.note_loss()
-        raise
+    async with adapter.script_session(scratch, STATEMENT_SECONDS) as session:
+        await session.begin()
+        fault = await run_all(session, statements, log, on_copy=True)
     await _remove(adapter, journal, scratch)
     return Rehearsal(fault=fault, left_out=left_out)
 
 
-async def remove_scratch(adapter: EngineAdapter, journal: Journal, record: ApplicationRecord) -> None:
-    """What an attempt that died may have left."""
-    if record.scratch_name is not None:
-        scratch = Tenant(name=record.scratch_name, password="", marker=scratch_marker(record.id))
-        await _remove(adapter, journal, scratch)
+async def remove_scratch(adapter: EngineAdapter, journal: Journal, record: ApplicationRecord) -> ApplicationRecord:
+    """The record without the copy that an attempt has left. That attempt counts as lost, whatever has ended it: the
+    script may do so each time, in a way that nobody has thought of."""
+    if record.scratch_name is None:
+        return record
+    await _destroy(adapter, Tenant(name=record.scratch_name, password="", marker=scratch_marker(record.id)))
+    await journal.note_left_scratch()
+    return msgspec.structs.replace(record, scratch_name=None, losses=record.losses + 1)
 
 
 async def _remove(adapter: EngineAdapter, journal: Journal, scratch: Tenant) -> None:
+    await _destroy(adapter, scratch)
+    await journal.note_scratch(None)
+
+
+async def _destroy(adapter: EngineAdapter, scratch: Tenant) -> None:
     with contextlib.suppress(NameTaken):  # a stranger's, so nothing of ours was ever made under it
         await adapter.destroy(scratch)
-    await journal.note_scratch(None)

@@ -37,7 +37,7 @@ async def carry_out(
     another attempt is, and where they are `restorable`, `CredentialsRefused` before anything has started. Call it under
     the applications' lock of the database."""
     journal = Journal(record, await claim(record))
-    await remove_scratch(adapter, journal, record)
+    record = await remove_scratch(adapter, journal, record)
     ending = Ending(record, journal, transactional=adapter.transactional_scripts)
     if await ending.settle_last(adapter):
         return

@@ -95,7 +95,16 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def state_of(connection: MySQLConnection, lock_name: str | None = None) -> SessionState:
-    """`lock_name` is the lock that the session should hold, if any. The session may return bytes."""
+    """`lock_name` is the lock that the session should hold, if any. The session may return bytes. Raises
+    `StatementUncertain` if its answer can't be read: `character_set_results` and `sql_select_limit` are the session's
+    too."""
+    try:
+        return await _state_of(connection, lock_name)
+    except ValueError as error:
+        raise StatementUncertain("the statement left a session whose answers can't be read") from error
+
+
+async def _state_of(connection: MySQLConnection, lock_name: str | None) -> SessionState:
     asked = (_STATE + _HOLDS, (lock_name,)) if lock_name else (f"{_STATE}1", None)
     [(sql_mode, character_set, autocommit, holds_lock)] = await connection.run(*asked)
     # Only a response without rows updates the flag of an open transaction.
