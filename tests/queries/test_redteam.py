@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from app.contracts.base import Engine
+from app.dialects.postgres.judge import fields, functions
 from app.dialects.registry import DIALECTS
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass
 from app.engines.base import Access, EngineError, Tenant
@@ -64,6 +65,18 @@ async def test_what_is_allowed_runs(host: EngineHost) -> None:
     async with tenant_with(host, corpus.FIXTURE) as tenant:
         for sql in (*corpus.READS, *corpus.WRITES, *corpus.CHANGES):
             await execute(host, tenant, DIALECTS[engine_of(host)].judge(sql, tenant.name))
+
+
+async def test_functions_that_name_their_own_column_are_known(host: EngineHost) -> None:
+    """To take another name for the column would be to take a call for it."""
+    if host.flavour != "postgres":
+        pytest.skip("a column is never a call here")
+    found = await as_root(
+        host,
+        "SELECT DISTINCT proname::text FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace"
+        " AND cardinality(array_positions(proargmodes::text[], 'o') || array_positions(proargmodes::text[], 't')) = 1",
+    )
+    assert {name for (name,) in found} & functions.WRITING == fields.NAMED_VALUES
 
 
 async def test_reads_give_the_same_in_any_clothes(host: EngineHost) -> None:

@@ -55,6 +55,8 @@ READS = (
     "VALUES (1, 'a'), (2, 'b')",
     "SELECT c.name, e.key, (jsonb_each(c.meta)).value FROM customers c, jsonb_each(c.meta) AS e",
     "SELECT x.n, x.ordinality, d.d FROM unnest(ARRAY[5]) WITH ORDINALITY AS x(n, ordinality), generate_series(1, 2) d",
+    "SELECT x.x, y.value, (SELECT max(x.x) FROM generate_series(1, 2) x) FROM generate_series(1, 2) x,"
+    " json_array_elements_text('[\"a\"]') y",
     "SELECT p.name, (ARRAY[p.price])[1], (p).* FROM jsonb_populate_recordset(NULL::products, '[{\"id\": 1}]') AS p",
     "TABLE products",
     "EXPLAIN SELECT * FROM orders WHERE customer_id = 5",
@@ -198,6 +200,13 @@ REFUSED = (
     "SELECT x.pg_sleep FROM generate_series(20, 20) AS x",
     "SELECT generate_series.pg_advisory_lock FROM generate_series(1, 1)",
     "SELECT x.pg_sleep FROM unnest(ARRAY[20.0]) AS x(n)",
+    "SELECT x.pg_sleep, (SELECT 1 FROM generate_series(1, 1) AS x(pg_sleep)) FROM generate_series(20, 20) AS x",
+    "SELECT x.pg_sleep FROM (generate_series(1, 1) AS x(pg_sleep) CROSS JOIN orders) AS o, generate_series(20, 20) x",
+    "UPDATE customers SET country = left(x.pg_sleep::text, 2) FROM generate_series(20, 20) AS x WHERE id = 1001 AND"
+    " EXISTS (SELECT 1 FROM generate_series(1, 1) AS x(pg_sleep))",
+    "SELECT pg_sleep.pg_sleep FROM generate_series(20, 20) AS pg_sleep(n)",
+    "SELECT pg_sleep.pg_sleep FROM ROWS FROM (generate_series(20, 20)) AS pg_sleep(n)",
+    "SELECT pg_read_file.pg_read_file FROM jsonb_array_elements_text('[\"/etc/passwd\"]') AS pg_read_file",
     "UPDATE customers SET country = ('SELECT to_tsvector(name) FROM customers'::text).ts_stat::text WHERE id = 1001",
     "UPDATE products SET stock = 0 FROM generate_series(1, 1) AS g WHERE g.pg_advisory_xact_lock IS NULL AND id = 1",
     "SELECT count(*) FROM orders WHERE (SELECT true FROM pg_sleep_for('5 minutes'))",

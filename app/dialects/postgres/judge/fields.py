@@ -18,6 +18,8 @@ _ROWS = words(
     """
 )
 """Functions whose results are rows whatever they are given."""
+NAMED_VALUES = words("json_array_elements json_array_elements_text jsonb_array_elements jsonb_array_elements_text")
+"""Functions whose column is named `value`, whatever they are called in FROM: they declare it so."""
 
 
 def check(nodes: list[Any]) -> None:
@@ -34,16 +36,23 @@ def check(nodes: list[Any]) -> None:
 
 
 def _add_columns(function: Any, columns: dict[str, set[str]]) -> None:
-    """By the name under which the function stands in FROM, the columns that it has there for certain."""
+    """By the name under which the function stands in FROM, the columns that it has there for certain. Which of several
+    with one name a column is of depends on where it stands, so it has to be a column of each."""
     called = _called(_unwrapped(function.functions[0].list.items[0]))
     if called in _ROWS:
         return
     name = function.alias.aliasname or called
     if not name:
         raise Refused("What stands in FROM needs a name.")
-    own = columns.setdefault(name, {name, "ordinality"})
-    own.update(column.string.sval for column in function.alias.colnames)
-    own.update(definition.colname for definition in _definitions(function))
+    own = _columns(function, called) | {"ordinality"}  # which is no function's name
+    columns[name] = columns.get(name, own) & own
+
+
+def _columns(function: Any, called: str) -> set[str]:
+    """A name that the column is given, or its own, takes the place of the function's."""
+    given = {column.string.sval for column in function.alias.colnames}
+    given.update(definition.colname for definition in _definitions(function))
+    return given or {"value" if called in NAMED_VALUES else function.alias.aliasname or called}
 
 
 def _called(node: Any) -> str:
