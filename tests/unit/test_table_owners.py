@@ -52,7 +52,7 @@ OWNERS = {
     "pool_targets": "app/databases/pool",
     "query_executions": "app/queries",
     "query_readers": "app/queries",
-    "restorations": "app/backups/restores",
+    "restorations": "app/backups",
     "session_usage": "app/auth",
     "sessions": "app/auth",
     "sign_in_attempts": "app/accounts/sessions",
@@ -87,7 +87,6 @@ JOINS = {
     "app/databases/pool": {"databases", "engine_hosts"},
     "app/queries": {"databases", "engine_hosts", "installation", "teams"},
     "app/quotas": {"databases"},
-    "app/backups/restores": {"databases"},
     "app/usage": {"database_usage", "databases", "teams"},
     "app/webhooks": {"databases", "events", "teams", "workflow_starts"},
 }

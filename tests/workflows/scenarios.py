@@ -378,14 +378,14 @@ SCENARIOS = {
         lambda: Script(hangs=frozenset({"fill_database"})),
         [*IN_PLACE[:2], "end_scratch"],
         signal=CANCEL,
-        details="Ended before anything was touched",
+        details="Ended before it was done",
     ),
     "restore-not-wanted": Scenario(
         RestoreDatabase,
         RESTORE,
         _once("close_database", NOT_WANTED, final=True),
         [*IN_PLACE[:3], "end_scratch"],
-        details="Ended before anything was touched",
+        details="Ended before it was done",
     ),
     "restore-on-another-host": Scenario(
         RestoreDatabase,
