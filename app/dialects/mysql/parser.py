@@ -53,7 +53,7 @@ def parse(text: str, error_level: ErrorLevel | None = None, steps: Steps | None 
     """A tree for each statement; None for an empty one. Raises `SqlglotError` for what is wrong, and `TooInvolved` and
     `Stumbled` for what may well be right."""
     steps = steps or Steps()
-    dialect = _Bounded(steps)
+    dialect = _CountedMySQL(steps)
     try:
         tokens = dialect.tokenize(text)
         steps.allow(tokens)
@@ -71,7 +71,7 @@ def _weight(token: Token) -> int:
     return 1 + len(token.text) // _CHARACTERS_OF_A_STEP
 
 
-class _Bounded(MySQL):
+class _CountedMySQL(MySQL):
     """Its parsers share one bound: a name of a type in backticks is parsed too, by a parser of its own."""
 
     def __init__(self, steps: Steps) -> None:

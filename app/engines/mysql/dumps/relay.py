@@ -56,7 +56,7 @@ class Relay:
         self._described: set[str] = set()
         self._columns: dict[str, dict[str, str]] = {}
         self._watched: Watched | None = None
-        self._defining: Definition | None = None
+        self._defining: _ShownDefinition | None = None
         self._beginning = False
         self._passing: asyncio.Task[None] | None = None
         self.contents: list[Content] = []
@@ -132,7 +132,7 @@ class Relay:
         if _STOPS_OTHERS.match(statement):
             raise EngineError(f"the dump tool asked for what would stop others: {shortened(statement)}")
         found = _DEFINITION.match(statement)
-        self._defining = None if found is None else Definition(found["what"])
+        self._defining = None if found is None else _ShownDefinition(found["what"])
         if _BODIES.match(statement):
             assert self._defining is not None
             await self._show_body(command, self._defining, writer)
@@ -229,7 +229,7 @@ class Relay:
                 )
             )
 
-    async def _show_body(self, command: bytes, definition: "Definition", writer: asyncio.StreamWriter) -> None:
+    async def _show_body(self, command: bytes, definition: "_ShownDefinition", writer: asyncio.StreamWriter) -> None:
         self._administrator._write_bytes(wire.packet(0, command))
         ends, first = 0, True
         while ends < _ANSWER_EOFS:
@@ -262,7 +262,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     digest: RowsDigest
 
 
-class Definition:
+class _ShownDefinition:
     """One that is on its way to the tool."""
 
     def __init__(self, what: str) -> None:
