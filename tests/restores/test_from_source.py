@@ -16,7 +16,7 @@ from app.hosts.adapters import Adapters
 from app.store.locks import transfers_lock
 from app.store.session import fetch
 from tests.restores.conftest import ENGINES
-from tests.restores.support import WAIT, backed_up, ended, filled, full, session, visits
+from tests.restores.support import WAIT, backed_up, ended, filled, full, session, visits, waits_for
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
@@ -174,6 +174,23 @@ async def test_an_older_major_version_and_another_flavour_take_none_of_it(caller
         answer = await caller.post(f"/databases/{source['uuid']}/restorations", {"backup_uuid": backup["uuid"]})
         details = error_of(answer, 422, "backup_incompatible")["details"]
         assert details == {"engine": engine.value, "engine_version": changed["server_version"]}
+
+
+@pytest.mark.usefixtures("adapters")
+async def test_clones_of_one_database_come_one_after_the_other(caller: Caller, engine: Engine) -> None:
+    """Else each would take the dump's account from the one before, and begin again."""
+    source, other = await filled(caller, engine), await filled(caller, engine)
+    async with transfers_lock(uuid4()) as earlier:
+        await earlier.keep_clones_waiting(UUID(source["uuid"]))
+        later, beside = [
+            body_of(await caller.create(f"clone-{n}", source={"database_uuid": one["uuid"]}), 202)["operation"]["uuid"]
+            for n, one in enumerate((source, other))
+        ]
+        assert (await ended(caller, beside))["status"] == "succeeded"
+        await until(lambda: waits_for(caller, later, "queued"))
+        data_of(await caller.post(f"/databases/{source['uuid']}/backups", {}, params=WAIT), 201)
+        assert await waits_for(caller, later, "queued")
+    assert (await ended(caller, later))["status"] == "succeeded"
 
 
 async def test_cancelling_leaves_nothing(

@@ -118,20 +118,6 @@ async def test_who_finds_none_says_so_and_comes_when_one_is_free(service: Runnin
     await clones.give_up(*clones.others(freed))
 
 
-async def test_clones_of_one_database_come_one_after_the_other(service: RunningService) -> None:
-    """Else each would take the dump's account from the one before, and begin again, for ever."""
-    caller = await service.caller()
-    clones, source = Clones(caller), await slow_source(caller)
-    for _ in range(2):
-        await clones.begin(source)
-    queued = await clones.one_that_waits()
-    [first] = clones.others(queued)
-    await until(lambda: clones.is_running(first))
-    await clones.give_up(first)
-    await until(lambda: clones.is_running(queued))
-    await clones.give_up(queued)
-
-
 async def is_refused(slots: TransferSlots, one: UUID) -> None:
     with pytest.raises(ApplicationError) as refused:
         async with slots.slot(one):
