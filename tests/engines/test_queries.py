@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from app.engines.base import EngineError, LoginRefused, Tenant
+from app.engines.postgres import described, queries
 from app.engines.querying import QueryFailed, QueryLimits
 from tests.engines.harness import EngineHost, as_root, refusal, session_of, tenants
 from tests.engines.ways import way_to
@@ -306,6 +307,79 @@ async def test_what_is_described(host: EngineHost) -> None:
         ]
         assert tables["buyers"].is_view
         assert not customers.is_view
+
+
+async def test_a_description_calls_nothing_of_the_tenants(host: EngineHost) -> None:
+    """For just these types a function of its own would be nearer than the server's."""
+    if host.flavour != "postgres":
+        pytest.skip("functions of others have no names of the server's here")
+    body = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'called'; END $$"
+    async with tenants(host) as [tenant]:
+        await prepare(
+            host,
+            tenant,
+            "CREATE TABLE a (n INT)",
+            f"CREATE FUNCTION public.concat(bigint, text, numeric) RETURNS text {body}",
+            f"CREATE FUNCTION public.starts_with(name, text) RETURNS boolean {body}",
+            f"CREATE FUNCTION public.format_type(oid, int) RETURNS text {body}",
+        )
+        await host.adapter.make_reader(tenant, PASSWORD)
+        async with host.adapter.reading(tenant, PASSWORD, LIMITS) as session:
+            description = await session.describe()
+            assert await session.describe(description) is description
+            assert [table.name for table in description.tables] == ["a"]
+            assert (await session.read("SELECT current_schema() AS s FROM a RIGHT JOIN (SELECT 1) b ON true")).rows == [
+                {"s": "public"}
+            ]
+
+
+async def test_types_are_described_as_statements_name_them(host: EngineHost) -> None:
+    if host.flavour != "postgres":
+        pytest.skip("there are no types of the tenant's")
+    async with tenants(host) as [tenant]:
+        await prepare(
+            host,
+            tenant,
+            "CREATE TYPE mood AS ENUM ('good')",
+            'CREATE DOMAIN public."Odd, na.me" AS varchar(3)',
+            "CREATE TYPE public.text AS ENUM ('hidden by the server''s')",
+            "CREATE SCHEMA other",
+            "CREATE DOMAIN other.mood AS int",
+            'CREATE SCHEMA "public.x"',
+            'CREATE DOMAIN "public.x".d AS int',
+            'CREATE TABLE a (a mood, b mood[], c "Odd, na.me", d public.text, e public.text[], f other.mood,'
+            ' g "public.x".d, h numeric(5, 2), i timestamp(3) with time zone[], j text)',
+        )
+        async with session_of(host, tenant) as session:
+            await session.run("SET search_path = public, pg_temp")
+            expected = await session.run(
+                "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
+                " WHERE attrelid = 'a'::regclass AND attnum > 0 ORDER BY attnum"
+            )
+        await host.adapter.make_reader(tenant, PASSWORD)
+        async with host.adapter.reading(tenant, PASSWORD, LIMITS) as reading:
+            [table] = (await reading.describe()).tables
+    assert [column.type for column in table.columns] == [name for (name,) in expected]
+    assert [column.type for column in table.columns][:4] == ["mood", "mood[]", '"Odd, na.me"', "public.text"]
+
+
+async def test_a_description_that_takes_too_long(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has lifted the server's limit, ours ends it."""
+    if host.flavour != "postgres":
+        pytest.skip("the server's limit can't be lifted here")
+
+    async def slow(connection: Any) -> str:
+        await connection.execute("SET statement_timeout = 0; SELECT pg_sleep(86400)")
+        return ""
+
+    monkeypatch.setattr(described, "version", slow)
+    monkeypatch.setattr(queries, "_MARGIN_SECONDS", 0.1)
+    async with tenants(host) as [tenant]:
+        await host.adapter.make_reader(tenant, PASSWORD)
+        async with host.adapter.reading(tenant, PASSWORD, QueryLimits(seconds=0.2, rows=1)) as session:
+            with pytest.raises(QueryFailed) as failed:
+                await session.describe()
+    assert failed.value.code == "57014"
 
 
 async def test_a_description_is_known_again_until_something_changes(host: EngineHost) -> None:

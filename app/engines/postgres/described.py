@@ -1,4 +1,8 @@
-"""The schema of a tenant's database for a prompt, read by the SELECT-only account from the catalogs alone."""
+"""The schema of a tenant's database for a prompt, read by the SELECT-only account from the catalogs alone.
+
+Only `pg_catalog` is searched meanwhile: in `public` a tenant may have a function or an operator for just these types,
+which would be taken for the server's.
+"""
 
 from typing import Any
 
@@ -25,11 +29,16 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND n.nspname <> 'information_schema' AND NOT starts_with(n.nspname, 'pg_')
 ORDER BY c.oid LIMIT {MAX_TABLES}
 """  # noqa: S608 - numbers of ours
+# As statements name it, which search `public` too: without the schema, unless the server has a type of that name.
+_TYPE = (
+    "CASE WHEN NOT starts_with(f.name, 'public.') THEN f.name"
+    " WHEN to_regtype(substr(f.name, 8)) IS NULL THEN substr(f.name, 8) ELSE f.name END"
+)
 _COLUMNS = f"""
 WITH tables AS ({_TABLES})
-SELECT a.attrelid, a.attnum, a.attname::text AS name, left(format_type(a.atttypid, a.atttypmod), {MAX_TYPE}) AS type,
+SELECT a.attrelid, a.attnum, a.attname::text AS name, left({_TYPE}, {MAX_TYPE}) AS type,
        a.attnotnull AS required, left(d.description, {MAX_COMMENT}) AS comment
-FROM pg_attribute a
+FROM pg_attribute a CROSS JOIN LATERAL (SELECT format_type(a.atttypid, a.atttypmod) AS name) f
 LEFT JOIN pg_description d ON d.objoid = a.attrelid AND d.classoid = 'pg_class'::regclass AND d.objsubid = a.attnum
 WHERE a.attrelid IN (SELECT oid FROM tables) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum LIMIT {MAX_COLUMNS}

@@ -29,15 +29,17 @@ _MAX_BATCH = 200
 """The number of rows fetched together. The size of the first ones determines how many."""
 _AT_ONCE = 64 * 1024
 """Of more octets rows are made in a thread: arrays take half a second for each million, in which nothing else ran."""
+_SEARCH_PATH = "public, pg_temp"
 _MARGIN_SECONDS = 5.0
 """How long we wait for the server to apply its own time limit."""
 
 
 def settings(limits: QueryLimits, *, read_only: bool) -> dict[str, str]:
-    """Settings at a session's start override what the tenant has set for its role."""
+    """Settings at a session's start override what the tenant has set for its role. A session that reads begins with
+    statements of ours, which may call nothing of the tenant's."""
     return {
         "application_name": "headwater",
-        "search_path": "public, pg_temp",
+        "search_path": "pg_catalog, pg_temp" if read_only else _SEARCH_PATH,
         **READING,
         "default_transaction_read_only": "on" if read_only else "off",
         "statement_timeout": f"{1000 * limits.seconds:.0f}",
@@ -60,18 +62,19 @@ class PostgresReadSession(ReadSession):
     async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
         metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing():
-            if known is not None and await described.is_still(self._connection, known.version):
-                return known
-            version = await described.version(self._connection)
-            # A change in between belongs to a version that nobody will look up.
-            return SchemaDescription(tables=await described.tables(self._connection), version=version)
+            async with _bounded(self._limits):
+                if known is not None and await described.is_still(self._connection, known.version):
+                    return known
+                version = await described.version(self._connection)
+                # A change in between belongs to a version that nobody will look up.
+                return SchemaDescription(tables=await described.tables(self._connection), version=version)
 
     async def read(self, sql: str) -> RowsRead:
         metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing():
             async with _bounded(self._limits):
                 # It ends with the session: there is nothing to commit.
-                await self._connection.execute("BEGIN READ ONLY")
+                await self._connection.execute(f"BEGIN READ ONLY; SET LOCAL search_path = {_SEARCH_PATH}")
                 return await self._rows(*await self._prepared(sql))
 
     async def _prepared(self, sql: str) -> tuple[Any, Sequence[Any]]:
