@@ -99,7 +99,7 @@ def why_unwanted(locked: LockedBackup) -> ReasonCode | None:
 
 
 async def end_unwanted(locked: LockedBackup, because: ReasonCode) -> None:
-    """For the reason that `why_unwanted` has. Who waited for a backup of a database that is still there is told that
+    """For a reason such as `why_unwanted` has. Who waited for a backup of a database that is still there is told that
     there is none."""
     lost = because is ReasonCode.HOST_LOST
     await _end(locked, BackupStatus.FAILED if lost else BackupStatus.CANCELLED, because)
@@ -109,12 +109,25 @@ async def end_of_lost_host(database_id: int) -> None:
     """Of a database that goes to another host, with its row locked: its backups under way end, before an attempt could
     read what lies there. One that has dumped something on the lost host is not recorded as completed any more."""
     for backup in await records.under_way_of(database_id):
-        locked = await lock(backup)
-        if not locked.record.under_way:
-            continue
-        await end_unwanted(locked, ReasonCode.HOST_LOST)
-        if locked.operation is not None and locked.operation.workflow_id and locked.record.admitted_at is not None:
-            await request_signal(KINDS[OperationType.BACKUP].workflow, locked.operation.workflow_id, CANCEL)
+        await break_off(backup, ReasonCode.HOST_LOST)
+
+
+async def end_of_undeleted(database_id: int) -> None:
+    """Of a database that is brought back, with its row locked: nothing is destroyed, and its next deletion asks for
+    another final backup. One that is completed stays."""
+    for backup in await records.under_way_of(database_id, BackupKind.FINAL):
+        await break_off(backup, ReasonCode.UNDELETED)
+
+
+async def break_off(backup: UUID, because: ReasonCode) -> None:
+    """Nobody needs it any more, in the transaction that says why, with its database's row locked. Does nothing to one
+    that has ended. Its workflow learns of it from the row, if not from the signal."""
+    locked = await lock(backup)
+    if not locked.record.under_way:
+        return
+    await end_unwanted(locked, because)
+    if locked.operation is not None and locked.operation.workflow_id and locked.record.admitted_at is not None:
+        await request_signal(KINDS[OperationType.BACKUP].workflow, locked.operation.workflow_id, CANCEL)
 
 
 async def complete(terms: BackupTerms, manifest: BackupManifest) -> None:

@@ -183,11 +183,14 @@ async def stored_by(team_id: int) -> Stored:
     return found
 
 
-async def under_way_of(database_id: int) -> list[UUID]:
+async def under_way_of(database_id: int, kind: BackupKind | None = None) -> list[UUID]:
+    """Without `kind` those of every kind."""
     return await fetch_values(
         UUID,
-        "SELECT uuid FROM backups WHERE database_id = $1 AND status IN ('pending', 'running') ORDER BY id",
+        "SELECT uuid FROM backups WHERE database_id = $1 AND status IN ('pending', 'running')"
+        " AND ($2::text IS NULL OR kind = $2) ORDER BY id",
         database_id,
+        None if kind is None else kind.value,
     )
 
 

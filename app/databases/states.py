@@ -69,13 +69,15 @@ async def mark_active(database: UUID) -> DatabaseRecord | None:
 
 async def mark_deleted(database_id: int, *, grace: timedelta, cancelled_jobs: int) -> datetime:
     """Any status to `deleted`, with the row locked. Returns when its data is destroyed: by our own database's clock,
-    which decides whether that moment has passed, whatever this process's clock shows."""
+    which decides whether that moment has passed, whatever this process's clock shows. Both moments are later than all
+    that was done under the lock before, such as a backup of an earlier deletion: this transaction may have begun before
+    that."""
     return await fetch_scalar(
         datetime,
         """
-        UPDATE databases SET status = 'deleted', deleted_at = now(), updated_at = now(),
-               destroy_at = clock_timestamp() + $2::interval, cancelled_provision_jobs = $3
-        WHERE id = $1 RETURNING destroy_at
+        UPDATE databases SET status = 'deleted', deleted_at = moment.at, updated_at = now(),
+               destroy_at = moment.at + $2::interval, cancelled_provision_jobs = $3
+        FROM (SELECT clock_timestamp() AS at) moment WHERE id = $1 RETURNING destroy_at
         """,
         database_id,
         grace,

@@ -5,6 +5,7 @@ from uuid import UUID
 from app.audit.drafts import note
 from app.auth.principal import Principal
 from app.auth.teams import get_team
+from app.backups.ends import end_of_undeleted
 from app.contracts.base import DatabaseStatus
 from app.core.errors import CapacityExhausted, DatabaseDestroyed, DatabaseNotDeleted, NotFound
 from app.databases import access, records
@@ -68,6 +69,7 @@ async def _undelete(plans: Plans, database: UUID, *, relayed: bool) -> PendingSt
     start = await access.bring_back(record, relayed=relayed)
     if start is None:
         raise DatabaseDestroyed()
+    await end_of_undeleted(record.id)
     await wake_deletion(record)
     await append_event(plans, EventType.DATABASE_UNDELETED, database)
     return start

@@ -30,6 +30,8 @@ from app.engines.base import HostUnavailable
 from app.engines.dumping import DumpRefused
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
+from app.provisioning.undeletion import undelete
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.backups.test_taking import filled
@@ -378,3 +380,27 @@ async def test_what_no_dump_carries_fails_at_once(scene: Scene, monkeypatch: pyt
     record = await records.find(backup)
     assert record is not None
     assert record.error == "the table notes has a column that no dump carries"
+
+
+async def test_an_undeletion_while_the_final_one_streams(scene: Scene, caller: Caller) -> None:
+    uuid = scene.database.uuid
+    data_of(await caller.delete(f"/databases/{uuid}"))
+    final = await scene.begun(BackupKind.FINAL)
+    scene.frail.written = lambda: undelete(DEFAULT_PLANS, uuid)
+    with pytest.raises(NotWanted):
+        await scene.taking.take(final)
+    await remove(scene.store, final)
+    assert (scene.kept(final), await status_of(final)) == ([], "cancelled")
+
+
+async def test_an_undeletion_between_two_attempts_at_the_final_one(scene: Scene, caller: Caller) -> None:
+    """The manifest is in the store, and nothing says so yet."""
+    uuid = scene.database.uuid
+    data_of(await caller.delete(f"/databases/{uuid}"))
+    final = await scene.begun(BackupKind.FINAL)
+    await scene.dies(final, "after the manifest")
+    data_of(await caller.post(f"/databases/{uuid}/undeletions", None))
+    with pytest.raises(NotWanted):
+        await scene.taking.take(final)
+    await remove(scene.store, final)
+    assert (scene.kept(final), await status_of(final)) == ([], "cancelled")
