@@ -166,7 +166,7 @@ class RestoreRecordActivitiesOnStore(RestoreRecordActivities):
     @activity.defn(name="back_up_first")
     async def back_up_first(self, restoration: UUID) -> bool:
         with as_restore_failures():
-            return await in_place.back_up_first(restoration)
+            return await in_place.back_up_first(self._plans, restoration)
 
     @activity.defn(name="end_scratch")
     async def end_scratch(self, restoration: UUID) -> None:

@@ -7,6 +7,7 @@ import msgspec
 
 from app.audit.drafts import note
 from app.backups import records
+from app.backups.keeping import has_room, make_room
 from app.backups.operation import find_operation, mark_cancelled
 from app.backups.policies import BackupTerms, find_rules
 from app.backups.records import BackupRecord
@@ -49,11 +50,15 @@ class FinalBackups:
 
     async def request(self, database: UUID) -> None:
         """When the access to a deleted database has ended: asks for its backup, once. What never became active has
-        nothing to be kept."""
+        nothing to be kept. Of a team that has as many backups as its tier lets it have it is asked for when the grace
+        is over: until then it may be undeleted, again and again, each time with one more of them."""
         async with transaction():
             record = await databases.find_for_update(database)
-            if record is not None and await self._is_wanted(record) and await _latest(database) is None:
-                await request_backup(record, BackupKind.FINAL)
+            if record is None or not await self._is_wanted(record) or await _latest(database) is not None:
+                return
+            assert record.team_id is not None, "what is nobody's is not wanted"
+            if await has_room(self._terms.plans, record.team_id):
+                await self._request(record)
 
     async def expect_made(self, database: UUID) -> None:
         """Before anything is destroyed. Raises `FinalBackupPending` while it has to wait; one that failed is asked for
@@ -72,8 +77,13 @@ class FinalBackups:
                 return
             failed = latest is not None and latest.status is BackupStatus.FAILED
             if latest is None or failed:
-                await request_backup(record, BackupKind.FINAL)
+                await self._request(record)
         raise FinalBackupFailed("the final backup failed") if failed else FinalBackupPending("no final backup yet")
+
+    async def _request(self, record: DatabaseRecord) -> None:
+        assert record.team_id is not None, "what is nobody's is not wanted"
+        await make_room(self._terms.plans, record.team_id, counted=True)
+        await request_backup(record, BackupKind.FINAL)
 
     async def _is_wanted(self, record: DatabaseRecord) -> bool:
         # A destruction that has begun may have removed the data, and its answer been lost: what can't be made any more

@@ -16,9 +16,14 @@ from app.backups.records import BackupRecord
 from app.backups.storage.errors import BackupLocked
 from app.backups.storage.store import BackupStore
 from app.contracts.backups import BackupKind
+from app.core.errors import TeamLimitReached
+from app.quotas.plans import Plans
 from app.store.session import execute, fetch_all, fetch_values, transaction
 
 FULL = "The team's backups take as much in the store as its tier allows."
+BEFORE_CHANGES = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
+"""They keep what there is before something else is done, which goes on where nothing is there to be kept, and waits for
+them."""
 _SILENT_SECONDS = 60
 """So long after its last sign of life an attempt is over."""
 
@@ -51,6 +56,7 @@ async def find_expiring(most: int, *, without: list[UUID]) -> list[UUID]:
 
 class _Held(msgspec.Struct, frozen=True):
     id: int
+    database: UUID
     stored_bytes: int
     place: int
     """Among those of its database, the newest first. The one that it was last restored from counts as that."""
@@ -58,16 +64,25 @@ class _Held(msgspec.Struct, frozen=True):
     """The database's own, where it has one."""
     plan: str
     """That of its database, as the newest of them has it."""
-    scheduled: bool
+    kind: BackupKind
+    of_kind: int
+    """Its place among those of its kind and its database, the one first that was asked for last."""
     held: bool
 
-    def stays(self, terms: BackupTerms) -> bool:
+    def stays(self, plans: Plans) -> bool:
         """Whether its policy keeps it, whatever its age."""
-        return self.place <= (self.keep_last or terms.plans.by_name[self.plan].backups.keep_last)
+        return self.place <= (self.keep_last or plans.by_name[self.plan].backups.keep_last)
+
+    def may_go_early(self, plans: Plans) -> bool:
+        """Whether nobody asked for it and nothing needs it. Of those that are taken before a change the newest of its
+        kind stays: it is the way back, or a destruction waits for it."""
+        by_itself = self.kind is BackupKind.SCHEDULED or (self.kind in BEFORE_CHANGES and self.of_kind > 1)
+        return by_itself and not self.held and not self.stays(plans)
 
 
 _HELD = f"""
-SELECT id, coalesce(stored_bytes, 0) AS stored_bytes, kind = 'scheduled' AS scheduled,
+SELECT id, database_uuid AS database, coalesce(stored_bytes, 0) AS stored_bytes, kind,
+       row_number() OVER (PARTITION BY database_uuid, kind ORDER BY id DESC) AS of_kind,
        row_number() OVER first AS place, first_value(plan) OVER newest AS plan,
        (SELECT p.keep_last FROM backup_policies p WHERE p.database_id = backups.database_id) AS keep_last,
        {records.HELD} AS held
@@ -78,19 +93,60 @@ ORDER BY consistent_at, id
 """  # noqa: S608  our own words
 
 
-async def make_room(terms: BackupTerms, team_id: int) -> bool:
-    """Whether the team's backups take less than its tier has them take. Until they do, its oldest scheduled ones go
-    before their time, but never those that `keep_last` promises, or one that is being restored. In a transaction."""
-    team = await get_team(team_id)
-    limit = terms.plans.tiers[team.tier].backup_storage_gb * 2**30
+class _Room(msgspec.Struct, frozen=True):
+    """What a team's tier leaves for one more backup, once those have gone that go before their time."""
+
+    early: list[_Held]
+    staying: list[_Held]
+    reached: TeamLimitReached | None
+    """Why there is none."""
+
+
+async def make_room(plans: Plans, team_id: int, *, counted: bool = False) -> bool:
+    """Whether the team's backups take less than its tier has them take, and, with `counted`, are fewer than it has it
+    keep. Until they are, the oldest of those that nobody asked for go before their time, but never those that
+    `keep_last` promises, one that is being restored, or the newest that was taken before a deletion, or a restore, of
+    its database. In a transaction."""
+    while True:
+        room = await _find_room(plans, team_id, counted=counted)
+        # What a restoration needs by now is seen as such by another look.
+        if not room.early or not await _end_unneeded([one.id for one in room.early]):
+            return room.reached is None
+
+
+async def has_room(plans: Plans, team_id: int) -> bool:
+    """Whether `make_room`, with `counted`, would make it."""
+    return (await _find_room(plans, team_id, counted=True)).reached is None
+
+
+async def check_before_restore(plans: Plans, team_id: int, database: UUID) -> None:
+    """Whether a restore may take one more backup of what there is. One of each database is taken whatever the tier
+    says, so that no team is kept from its way back; what is beyond that and goes before its time makes room. Raises
+    `TeamLimitReached` where `keep_last` promises it."""
+    room = await _find_room(plans, team_id, counted=True)
+    before = [one for one in room.staying if one.database == database and one.kind is BackupKind.BEFORE_RESTORE]
+    if room.reached is not None and len(before) > 1:
+        raise room.reached
+
+
+async def _find_room(plans: Plans, team_id: int, *, counted: bool) -> _Room:
+    tier = plans.tiers[(await get_team(team_id)).tier]
     held = await fetch_all(_Held, _HELD, team_id, await records.restored_of(team_id))
-    total, early = sum(one.stored_bytes for one in held), []
+    total, number = sum(one.stored_bytes for one in held), len(held)
+
+    def reached() -> TeamLimitReached | None:
+        if total >= tier.backup_storage_gb * 2**30:
+            return TeamLimitReached("backup_storage_gb", tier.backup_storage_gb)
+        return TeamLimitReached("backups", tier.backups) if counted and number >= tier.backups else None
+
+    early: list[_Held] = []
+    staying: list[_Held] = []
     for one in held:
-        if total >= limit and one.scheduled and not one.held and not one.stays(terms):
-            early.append(one.id)
-            total -= one.stored_bytes
-    kept = early and await _end_unneeded(early)
-    return total + sum(one.stored_bytes for one in held if one.id in kept) < limit
+        goes = reached() is not None and one.may_go_early(plans)
+        (early if goes else staying).append(one)
+        if goes:
+            total, number = total - one.stored_bytes, number - 1
+    return _Room(early=early, staying=staying, reached=reached())
 
 
 class _Kept(msgspec.Struct, frozen=True):

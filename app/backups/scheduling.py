@@ -60,7 +60,7 @@ async def request_due(terms: BackupTerms, database: UUID) -> bool:
             return False
         if await _is_under_way(record.id):
             return False
-        if not await make_room(terms, record.team_id):
+        if not await make_room(terms.plans, record.team_id):
             await _refuse(record)
             return False
         requested = await request_backup(record, BackupKind.SCHEDULED)

@@ -15,7 +15,7 @@ import msgspec
 from app.backups import ends, records
 from app.backups.breaking_off import TimeLimit, time_limit, until_over, within
 from app.backups.ends import MAX_ERROR
-from app.backups.keeping import keep_until
+from app.backups.keeping import BEFORE_CHANGES, keep_until
 from app.backups.manifests import describe
 from app.backups.operation import note_bytes
 from app.backups.policies import BackupTerms
@@ -25,7 +25,7 @@ from app.backups.storage.keys import BackupKey
 from app.backups.storage.manifest import BackupManifest, StoredParts
 from app.backups.storage.store import BackupStore
 from app.backups.yielding import GivingWay, looking
-from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.backups import BackupStatus
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.databases.passwords import tenant_of
@@ -40,9 +40,6 @@ from app.quotas.usage import storage_of
 from app.store.session import execute, transaction
 
 _BEAT_SECONDS = 5.0
-_BEFORE_CHANGES = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
-"""They keep what there is before something else is done, which goes on where nothing is there to be kept, and waits for
-them."""
 
 
 class BackupTaking:
@@ -93,7 +90,7 @@ class BackupTaking:
                 raise
             if not await ends.is_latest(record):
                 raise NotWanted("another attempt has taken its place") from None
-            if isinstance(refusal, DatabaseDropped) and record.kind in _BEFORE_CHANGES:
+            if isinstance(refusal, DatabaseDropped) and record.kind in BEFORE_CHANGES:
                 await ends.end_needless(backup)
             else:
                 await ends.fail(backup, _for_team(refusal))
@@ -124,7 +121,7 @@ class BackupTaking:
         adapter = await self._adapters.of_host(database.host_id)
         expected = await storage_of(database.id)
         limit = self._limit(expected)
-        pauses = 0.0 if record.kind in _BEFORE_CHANGES else limit
+        pauses = 0.0 if record.kind in BEFORE_CHANGES else limit
         attempt = _Attempt(expected)
         async with (
             within(limit + pauses, DumpRefused),

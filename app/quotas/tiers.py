@@ -29,8 +29,8 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     backup_tests: int
     """Restore tests under way that somebody asked for: fewer than a worker takes at once."""
     backup_storage_gb: float
-    """What all of them take in the store: beyond it scheduled ones go before their time, and none is taken that
-    somebody asks for."""
+    """What all of them take in the store: beyond it those that nobody asked for go before their time, and none is
+    taken that somebody asks for."""
     audit_days: int
     """For how long it sees its events in the audit log."""
 

@@ -24,7 +24,7 @@ from app.quotas.plans import DEFAULT_PLANS, BackupRules
 from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.operations.support import active
-from tests.support.answers import data_of, error_of
+from tests.support.answers import body_of, data_of, error_of
 from tests.support.backups import backed_up, files_of, folder_store
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
@@ -276,14 +276,71 @@ async def test_what_keep_last_promises_stays_where_a_team_has_no_room(lone: Lone
     data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 2}))
     made = [await add_backup(database, days_ago=days, stored_bytes=limit) for days in (4, 3, 2, 1)]
     async with transaction():
-        assert not await make_room(TERMS, caller.team_id)
+        assert not await make_room(TERMS.plans, caller.team_id)
     assert [await status_of(one) for one in made] == ["expired", "expired", "completed", "completed"]
     # Without a rule of its own that of its plan holds.
     data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": None}))
     async with transaction():
-        assert not await make_room(TERMS, caller.team_id)
+        assert not await make_room(TERMS.plans, caller.team_id)
     assert DEFAULT_PLANS.by_name[database.plan].backups.keep_last == 1
     assert [await status_of(one) for one in made[2:]] == ["expired", "completed"]
+
+
+async def test_of_those_before_a_deletion_or_a_restore_the_newest_of_each_kind_stays(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    _, other = await active(lone)
+    database, unlike = await database_row(str(uuid)), await database_row(str(other))
+    await fetch("UPDATE databases SET team_id = $2 WHERE uuid = $1", other, caller.team_id)
+    limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
+    manual = await add_backup(database, kind=BackupKind.MANUAL, days_ago=9, stored_bytes=limit)
+    kinds = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE) * 2
+    older = [await add_backup(database, kind=kind, days_ago=8) for kind in kinds]
+    elsewhere = [await add_backup(unlike, kind=kind, days_ago=8) for kind in kinds[:2]]
+    for one in (database, unlike):  # what its policy keeps
+        await add_backup(one, kind=BackupKind.MANUAL)
+    async with transaction():
+        assert not await make_room(TERMS.plans, caller.team_id)
+    assert [await status_of(one) for one in older] == ["expired", "expired", "completed", "completed"]
+    assert [await status_of(one) for one in (manual, *elsewhere)] == ["completed"] * 3
+
+
+async def test_a_restore_in_place_is_refused_for_what_keep_last_promises_alone(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
+    source = await add_backup(database, kind=BackupKind.MANUAL, days_ago=9, stored_bytes=limit, **_DUMPED)
+    for kind in (BackupKind.SCHEDULED, BackupKind.BEFORE_RESTORE, BackupKind.BEFORE_RESTORE):
+        await add_backup(database, kind=kind)
+    path, body = f"/databases/{uuid}/restorations", {"backup_uuid": str(source)}
+
+    async def accepted() -> None:
+        operation = body_of(await caller.post(path, body), 202)["operation"]["uuid"]
+        data_of(await caller.post(f"/operations/{operation}/cancellations", None))
+
+    await accepted()
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 4}))
+    refused = error_of(await caller.post(path, body), 422, "team_limit_reached")
+    assert refused["details"] == {"resource": "backup_storage_gb", "limit": limit // 2**30}
+    # Of what isn't whole, since its host was lost, nothing is taken first.
+    await fetch(
+        "INSERT INTO restorations (uuid, database_id, kind, outcome, ended_at)"
+        " VALUES (gen_random_uuid(), $1, 'move', 'failed', now())",
+        database.id,
+    )
+    await fetch("UPDATE databases SET status = 'paused', restoring_at = now() WHERE uuid = $1", uuid)
+    await accepted()
+
+
+async def test_they_go_by_number_too_the_oldest_first_and_no_more_than_need_be(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    await fetch("UPDATE teams SET tier = 'free' WHERE id = $1", caller.team_id)
+    number = DEFAULT_PLANS.tiers["free"].backups
+    made = [await add_backup(database, kind=BackupKind.FINAL, days_ago=days) for days in range(number + 1, 0, -1)]
+    for counted, gone in ((False, 0), (True, 2), (True, 2)):
+        async with transaction():
+            assert await make_room(TERMS.plans, caller.team_id, counted=counted)
+        assert [await status_of(one) for one in made] == ["expired"] * gone + ["completed"] * (len(made) - gone)
 
 
 _DUMPED: dict[str, Any] = {
@@ -310,7 +367,7 @@ async def test_what_is_being_restored_from_stays(lone: LoneApi) -> None:
     assert await expire(TERMS, uuid) == 1
     assert [await status_of(one) for one in (used, other)] == ["completed", "expired"]
     async with transaction():
-        assert not await make_room(TERMS, caller.team_id)
+        assert not await make_room(TERMS.plans, caller.team_id)
     assert await status_of(used) == "completed"
     await fetch("UPDATE restorations SET ended_at = now()")
     assert await expire(TERMS, uuid) == 1

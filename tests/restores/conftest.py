@@ -5,9 +5,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from activities.engine import EngineActivitiesOnHosts
+from app.backups.final import FinalBackups
 from app.contracts.base import Engine
 from app.hosts.adapters import Adapters
+from app.hosts.slots import HostSlots
 from app.local.mysql_source import MysqlSource
+from app.outbox.provisionings import RunningProvisionings
+from app.quotas.plans import DEFAULT_PLANS
+from tests.backups.support import TERMS
 from tests.support.service import RunningService
 from tests.support.store import store
 
@@ -29,3 +35,10 @@ async def adapters(service: RunningService) -> AsyncIterator[Adapters]:
             yield made
         finally:
             await made.close()
+
+
+@pytest.fixture
+def steps(service: RunningService, adapters: Adapters) -> EngineActivitiesOnHosts:
+    """Of a worker with final backups. The service's own worker takes them."""
+    running = RunningProvisionings()
+    return EngineActivitiesOnHosts(DEFAULT_PLANS, service.box, adapters, HostSlots(), running, FinalBackups(TERMS))

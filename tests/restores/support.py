@@ -3,7 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.engine import EngineActivitiesOnHosts
 from app.contracts.base import Engine
 from tests.e2e.hosts import mysql, postgres
 from tests.support.answers import body_of, data_of
@@ -82,3 +87,10 @@ async def ended(caller: Caller, operation: str) -> dict[str, Any]:
     seen: dict[str, Any] | None = await until(look)
     assert seen is not None, "it was waited for"
     return seen
+
+
+async def refusal(steps: EngineActivitiesOnHosts, database: UUID) -> str | None:
+    """Why its data is not destroyed."""
+    with pytest.raises(ApplicationError) as refused:
+        await steps.destroy_database(database)
+    return refused.value.type

@@ -1,16 +1,11 @@
 """Nothing of a deleted database is destroyed before there is a backup of it, where its policy is on."""
 
-from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from temporalio.exceptions import ApplicationError
 
 from activities.engine import EngineActivitiesOnHosts
 from app.backups import final
-from app.backups.admission import BackupLimits
-from app.backups.final import FinalBackups
-from app.backups.policies import BackupTerms
 from app.contracts.backups import FINAL_BACKUP_FAILED, FINAL_BACKUP_PENDING
 from app.contracts.base import Engine
 from app.hosts.adapters import Adapters
@@ -20,21 +15,13 @@ from app.outbox.provisionings import RunningProvisionings
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.restores.conftest import ENGINES
-from tests.restores.support import filled, session, visits
+from tests.restores.support import filled, refusal, session, visits
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.waiting import until
 
 _GRACE_OVER = "UPDATE databases SET destroy_at = now() WHERE uuid = $1"
-
-
-@pytest.fixture
-def steps(service: RunningService, adapters: Adapters) -> EngineActivitiesOnHosts:
-    """Of a worker with final backups. The service's own worker takes them."""
-    terms = BackupTerms(plans=DEFAULT_PLANS, hour=timedelta(hours=1), limits=BackupLimits())
-    running = RunningProvisionings()
-    return EngineActivitiesOnHosts(DEFAULT_PLANS, service.box, adapters, HostSlots(), running, FinalBackups(terms))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -44,7 +31,7 @@ async def test_it_is_taken_after_access_has_ended_and_before_the_data_goes(
     made = await filled(caller, engine)
     database = UUID(made["uuid"])
     data_of(await caller.delete(f"/databases/{database}"))
-    assert await _refusal(steps, database) == FINAL_BACKUP_PENDING
+    assert await refusal(steps, database) == FINAL_BACKUP_PENDING
     backup = await until(lambda: _final(database, "completed"))
     await fetch(_GRACE_OVER, database)
     await steps.destroy_database(database)
@@ -77,9 +64,9 @@ async def test_one_that_failed_is_asked_for_again_and_an_operator_waives_it(
     made = await filled(caller, Engine.POSTGRES)
     database = UUID(made["uuid"])
     data_of(await caller.delete(f"/databases/{database}"))
-    assert await _refusal(steps, database) == FINAL_BACKUP_PENDING
+    assert await refusal(steps, database) == FINAL_BACKUP_PENDING
     await fetch("UPDATE backups SET status = 'failed' WHERE database_uuid = $1", database)
-    assert await _refusal(steps, database) == FINAL_BACKUP_FAILED
+    assert await refusal(steps, database) == FINAL_BACKUP_FAILED
     assert len(await fetch("SELECT 1 FROM backups WHERE database_uuid = $1", database)) == 2
     await final.waive(database)
     await fetch(_GRACE_OVER, database)
@@ -95,12 +82,6 @@ async def test_none_is_taken_where_the_policy_is_off(caller: Caller, steps: Engi
     await fetch(_GRACE_OVER, database)
     await steps.destroy_database(database)
     assert not await fetch("SELECT 1 FROM backups WHERE database_uuid = $1", database)
-
-
-async def _refusal(steps: EngineActivitiesOnHosts, database: UUID) -> str | None:
-    with pytest.raises(ApplicationError) as refused:
-        await steps.destroy_database(database)
-    return refused.value.type
 
 
 async def _final(database: UUID, status: str) -> UUID | None:

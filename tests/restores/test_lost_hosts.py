@@ -285,7 +285,7 @@ async def _keeps_what_was_restored(place: Place, made: dict[str, Any], wanted: d
     try:
         async with transaction():
             await fetch(kinds, [before, backup], 2**50)
-            assert not await make_room(TERMS, place.caller.team_id)
+            assert not await make_room(TERMS.plans, place.caller.team_id)
             assert [await status_of(one) for one in (before, backup)] == ["expired", "completed"]
             raise _Undone
     except _Undone:

@@ -8,7 +8,9 @@ anything of it is touched.
 from uuid import UUID
 
 from app.auth.principal import Principal
+from app.backups import ends
 from app.backups import records as backups
+from app.backups.keeping import check_before_restore, make_room
 from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
 from app.backups.restores import records
@@ -48,7 +50,8 @@ _UNTOUCHED = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
 
 async def accept_in_place(plans: Plans, principal: Principal, database: UUID, backup: UUID) -> Accepted:
     """In the request's transaction. The subject is the restoration. Raises `NotFound`, `BackupNotCompleted`,
-    `BackupIncompatible`, `DatabaseNotActive`, `RestorationInProgress`, `CapacityExhausted` or `TooManyUnderWay`."""
+    `BackupIncompatible`, `DatabaseNotActive`, `RestorationInProgress`, `CapacityExhausted`, `TooManyUnderWay` or
+    `TeamLimitReached`."""
     found = require_found(await databases.find_owned(database, principal.team_ids), "database")
     source = await find_source(principal, backup)
     check_engine(source, found.engine)
@@ -58,6 +61,9 @@ async def accept_in_place(plans: Plans, principal: Principal, database: UUID, ba
     if record.status not in _UNTOUCHED:
         raise DatabaseNotActive(record.status.value)
     await expect_none(record)
+    # Of what isn't whole nothing is taken first.
+    if not await backups.is_lost(record.id):
+        await check_before_restore(plans, found.team_id, record.uuid)
     host = await version_of(record.host_id)
     check_host(source, flavour=host.flavour, version=host.version)
     await _check_room(record, host, source)
@@ -110,6 +116,7 @@ async def end_unfinished(record: DatabaseRecord) -> None:
     if not await backups.is_lost(record.id):
         await access.forget_closing(record)
     if found.kind is RestorationKind.IN_PLACE:
+        await _end_before(found, ReasonCode.DATABASE_DELETED)
         await _stop(found)
 
 
@@ -121,6 +128,7 @@ async def cancel(record: DatabaseRecord, restoration: UUID) -> bool:
         return False
     await records.end(restoration, RestorationOutcome.CANCELLED)
     await reopen(record)
+    await _end_before(found, ReasonCode.CANCELLED)
     await _stop(found)
     return True
 
@@ -149,12 +157,15 @@ async def begin_closing(plans: Plans, restoration: UUID) -> DatabaseRecord:
         return await _reread(record)
 
 
-async def back_up_first(restoration: UUID) -> bool:
+async def back_up_first(plans: Plans, restoration: UUID) -> bool:
     """Asks for the backup of what there is, once; whether it is completed. Raises `NotWanted`, `BackupUnmade`."""
     async with transaction():
         record, found = await locked(restoration)
         if found.before_uuid is None and not await backups.is_lost(record.id):
             await progress.begin_step(record.id, OperationType.RESTORE, "back_up")
+            assert record.team_id is not None, "it is a team's"
+            # Without room for it too: nobody is let in any more, and the restore was accepted.
+            await make_room(plans, record.team_id, counted=True)
             requested = await request_backup(record, BackupKind.BEFORE_RESTORE)
             await records.note_before(restoration, requested.record.uuid)
             return False
@@ -162,8 +173,8 @@ async def back_up_first(restoration: UUID) -> bool:
 
 
 async def is_backed_up(found: RestorationRecord) -> bool:
-    """Whether what there was is kept, or there was nothing: such a backup is cancelled, and no other is but with the
-    whole database. What isn't whole, since its host was lost, is not kept. Raises `BackupUnmade` when it won't be."""
+    """Whether what there was is kept, or there was nothing: such a backup is cancelled, and no other is but with its
+    restoration. What isn't whole, since its host was lost, is not kept. Raises `BackupUnmade` when it won't be."""
     if found.before_uuid is None:
         return await backups.is_lost(found.database_id)
     before = await backups.find(found.before_uuid)
@@ -232,6 +243,12 @@ async def _check_room(record: DatabaseRecord, host: HostVersion, backup: BackupR
             "The database's host lacks the storage for a copy, in which the backup is proven first.",
             field="backup_uuid",
         )
+
+
+async def _end_before(found: RestorationRecord, because: ReasonCode) -> None:
+    """What there is stays: its backup is taken for nobody, unless it is there already."""
+    if found.before_uuid is not None:
+        await ends.break_off(found.before_uuid, because)
 
 
 async def _stop(found: RestorationRecord) -> None:

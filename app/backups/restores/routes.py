@@ -21,6 +21,7 @@ from app.core.errors import (
     DatabaseNotActive,
     RestorationFailed,
     RestorationInProgress,
+    TeamLimitReached,
     TooManyUnderWay,
     require_found,
 )
@@ -86,6 +87,7 @@ Injected = NamedDependency[SkipValidation[RestoreServices]]
             RestorationInProgress,
             RestorationFailed,
             CapacityExhausted,
+            TeamLimitReached,
             TooManyUnderWay,
         ),
         body=RestoreInPlace,

@@ -17,7 +17,7 @@ class TeamLimitReached(AppError):
     code, status, transient = "team_limit_reached", 422, True
     example_details = MappingProxyType({"resource": "blueprints", "limit": 50})
 
-    def __init__(self, resource: str, limit: int) -> None:
+    def __init__(self, resource: str, limit: float) -> None:
         """`resource` is a plural noun in snake case."""
         super().__init__(
             f"Your team can have at most {limit} {_noun(resource)}.", details={"resource": resource, "limit": limit}

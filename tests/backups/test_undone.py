@@ -1,0 +1,131 @@
+"""Backups that are to be taken before a change end with it: by rows alone."""
+
+import asyncio
+from contextvars import Context
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from app.backups.admission import BackupLimits, admit_waiting
+from app.backups.final import FinalBackupPending, FinalBackups
+from app.backups.restores import in_place
+from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.queues import backup_workflow_id
+from app.contracts.retries import CANCEL
+from app.operations.kinds import OperationStatus, OperationType
+from app.provisioning import service
+from app.provisioning.undeletion import undelete
+from app.quotas.plans import DEFAULT_PLANS
+from app.store.session import fetch, transaction
+from tests.backups.support import TERMS, add_backup, database_row, status_of
+from tests.operations.support import active, code_of, latest
+from tests.support.answers import body_of, data_of
+from tests.support.client import Caller
+from tests.support.in_process import LoneApi
+
+_GRACE = timedelta(hours=1)
+_DUMPED = '{"flavour": "postgres", "server_version": "18.6", "tool": "pg_dump 18.6", "layout": ""}'
+
+
+@pytest.mark.parametrize("admitted", [False, True])
+async def test_a_final_backup_ends_with_the_deletion(lone: LoneApi, admitted: bool) -> None:
+    _, database = await active(lone)
+    finals = FinalBackups(TERMS)
+    for _ in range(3):
+        await _delete(database)
+        await _request(finals, database)
+        if admitted:
+            assert await admit_waiting(BackupLimits()) == 1
+        await undelete(DEFAULT_PLANS, database)
+    rows = await fetch("SELECT uuid, status FROM backups WHERE database_uuid = $1 ORDER BY id", database)
+    assert [row["status"] for row in rows] == ["cancelled"] * 3
+    operation = await latest(database, OperationType.BACKUP)
+    assert (operation.status, code_of(operation)) == (OperationStatus.CANCELLED, "undeleted")
+    signalled = [backup_workflow_id(row["uuid"]) for row in rows] if admitted else []
+    assert await _signalled() == signalled
+
+
+async def test_one_that_is_completed_stays(lone: LoneApi) -> None:
+    _, database = await active(lone)
+    await _delete(database)
+    backup = await add_backup(await database_row(str(database)), kind=BackupKind.FINAL)
+    await undelete(DEFAULT_PLANS, database)
+    assert await status_of(backup) == "completed"
+
+
+async def test_one_that_a_client_asked_for_goes_on(lone: LoneApi) -> None:
+    """It was under way when the database was deleted, and nobody has looked since."""
+    _, database = await active(lone)
+    backup = await add_backup(await database_row(str(database)), kind=BackupKind.MANUAL, status=BackupStatus.RUNNING)
+    await _delete(database)
+    await undelete(DEFAULT_PLANS, database)
+    assert await status_of(backup) == "running"
+
+
+async def test_what_ended_with_an_earlier_deletion_waives_nothing(lone: LoneApi) -> None:
+    """The transaction of the next deletion began before that backup was asked for, and waited."""
+    _, database = await active(lone)
+    finals = FinalBackups(TERMS)
+
+    async def earlier() -> None:
+        await _delete(database)
+        await _request(finals, database)
+        await undelete(DEFAULT_PLANS, database)
+
+    async with transaction():
+        await fetch("SELECT now()")
+        # In no transaction of this one's.
+        await asyncio.create_task(earlier(), context=Context())
+        await service.delete_any(DEFAULT_PLANS, database, _GRACE)
+    await _revoked(database)
+    with pytest.raises(FinalBackupPending):
+        await finals.expect_made(database)
+
+
+@pytest.mark.parametrize("way", ["cancelled", "deleted"])
+async def test_what_there_is_is_backed_up_for_no_restore_that_has_ended(lone: LoneApi, way: str) -> None:
+    caller, database = await active(lone)
+    source = await add_backup(await database_row(str(database)), kind=BackupKind.MANUAL, format=_DUMPED, quotas="{}")
+    for _ in range(3):
+        operation = await _closed(caller, database, source)
+        assert await admit_waiting(BackupLimits()) == 1
+        if way == "cancelled":
+            data_of(await caller.post(f"/operations/{operation}/cancellations", None))
+        else:
+            await _delete(database)
+            await undelete(DEFAULT_PLANS, database)
+        await fetch("UPDATE databases SET status = 'active', access_applied = access_revision")
+    rows = await fetch("SELECT uuid, status FROM backups WHERE kind = 'before_restore' ORDER BY id")
+    assert [row["status"] for row in rows] == ["cancelled"] * 3
+    assert [one for one in await _signalled() if "backup" in one] == [backup_workflow_id(row["uuid"]) for row in rows]
+
+
+async def _closed(caller: Caller, database: UUID, source: UUID) -> str:
+    """A restore in place that waits for the backup of what there is. Returns its operation."""
+    body = body_of(await caller.post(f"/databases/{database}/restorations", {"backup_uuid": str(source)}), 202)
+    [row] = await fetch("SELECT uuid FROM restorations WHERE ended_at IS NULL")
+    await in_place.begin_closing(DEFAULT_PLANS, row["uuid"])
+    assert not await in_place.back_up_first(DEFAULT_PLANS, row["uuid"])
+    operation: str = body["operation"]["uuid"]
+    return operation
+
+
+async def _delete(database: UUID) -> None:
+    async with transaction():
+        await service.delete_any(DEFAULT_PLANS, database, _GRACE)
+
+
+async def _revoked(database: UUID) -> None:
+    await fetch("UPDATE databases SET remote_since = now(), revoked_at = now() WHERE uuid = $1", database)
+
+
+async def _request(finals: FinalBackups, database: UUID) -> None:
+    await _revoked(database)
+    await finals.request(database)
+    assert await fetch("SELECT 1 FROM backups WHERE kind = 'final' AND status = 'pending'")
+
+
+async def _signalled() -> list[str]:
+    rows = await fetch("SELECT workflow_id FROM workflow_starts WHERE signal = $1 ORDER BY id", CANCEL)
+    return [row["workflow_id"] for row in rows]
