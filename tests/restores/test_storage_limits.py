@@ -65,10 +65,9 @@ async def test_of_a_team_at_its_limit_it_is_taken_when_the_grace_is_over(
         data_of(await caller.post(f"/databases/{database}/undeletions", None))
     data_of(await caller.delete(f"/databases/{database}"))
     await steps.revoke_access(database)
-    await fetch("UPDATE databases SET destroy_at = now() WHERE uuid = $1", database)
     assert await refusal(steps, database) == FINAL_BACKUP_PENDING
     [backup] = await until(lambda: _finals(database, "completed"))
-    await steps.destroy_database(database)
+    await _destroy(steps, database)
     again = data_of(await caller.create("was", wait=True, source={"backup_uuid": str(backup)}), 201)
     assert await visits(again) == 3
 
@@ -147,6 +146,7 @@ async def _of_kind(database: UUID, kind: BackupKind, *statuses: str) -> list[UUI
 
 
 async def _destroy(steps: EngineActivitiesOnHosts, database: UUID) -> None:
+    """Its grace is over. The service's own worker waits for no backup: it is not to find that out before."""
     await fetch("UPDATE databases SET destroy_at = now() WHERE uuid = $1", database)
     await steps.destroy_database(database)
 
