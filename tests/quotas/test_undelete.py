@@ -207,12 +207,15 @@ async def test_what_cannot_be_brought_back_says_why(operator: Operator, caller: 
 async def test_a_host_whose_connections_are_allocated_to_others_refuses(operator: Operator, caller: Caller) -> None:
     made = await caller.created(plan="launch")
     await delete(caller, made)
-    took = "UPDATE engine_hosts h SET connection_capacity = connection_capacity + $2 FROM databases d"
-    await operator.sql(f"{took} WHERE d.uuid = $1 AND h.id = d.host_id", UUID(made["uuid"]), -999_990)
+    of_host = "FROM engine_hosts h JOIN databases d ON d.host_id = h.id WHERE d.uuid = $1"
+    [host] = await operator.sql(f"SELECT h.id, h.connection_capacity {of_host}", UUID(made["uuid"]))
+    set_capacity = "UPDATE engine_hosts SET connection_capacity = $2 WHERE id = $1"
+    # Allocated several times over, it is still too little, whatever else is on the host.
+    await operator.sql(set_capacity, host["id"], 1)
     try:
         said = await operator.headwater.refusal("databases", "undelete", made["uuid"])
     finally:
-        await operator.sql(f"{took} WHERE d.uuid = $1 AND h.id = d.host_id", UUID(made["uuid"]), 999_990)
+        await operator.sql(set_capacity, host["id"], host["connection_capacity"])
     assert "has no room for its 50 connections" in said
 
 
