@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from app.engines.base import EngineError, LoginRefused, Tenant
-from app.engines.postgres import described, queries
+from app.engines.postgres import described
 from app.engines.querying import QueryFailed, QueryLimits
 from tests.engines.harness import EngineHost, as_root, refusal, session_of, tenants
 from tests.engines.ways import way_to
@@ -373,7 +373,6 @@ async def test_a_description_that_takes_too_long(host: EngineHost, monkeypatch: 
         return ""
 
     monkeypatch.setattr(described, "version", slow)
-    monkeypatch.setattr(queries, "_MARGIN_SECONDS", 0.1)
     async with tenants(host) as [tenant]:
         await host.adapter.make_reader(tenant, PASSWORD)
         async with host.adapter.reading(tenant, PASSWORD, QueryLimits(seconds=0.2, rows=1)) as session:
