@@ -22,7 +22,7 @@ CHUNK_BYTES = 1_048_576
 MOST_OBJECTS = 100_000
 """The most tables of a database that is dumped, views included where they are listed with them: their names are in
 memory meanwhile, and in the manifest."""
-_TOOL_MEMORY_BYTES = 2**30
+TOOL_MEMORY_BYTES = 2**30
 """The maximum that a dump tool may take: it holds a row at a time, and lists of what a tenant has made, and tenants may
 write rows of a gigabyte."""
 
@@ -120,4 +120,4 @@ def restrain(pid: int) -> None:
     put_process_last(pid)
     if sys.platform == "linux":
         with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_DATA, (_TOOL_MEMORY_BYTES, _TOOL_MEMORY_BYTES))
+            resource.prlimit(pid, resource.RLIMIT_DATA, (TOOL_MEMORY_BYTES, TOOL_MEMORY_BYTES))

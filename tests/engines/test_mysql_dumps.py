@@ -248,7 +248,7 @@ async def test_a_row_that_the_tool_has_no_memory_for_is_refused_by_name(
             "CREATE TABLE wide (id INT PRIMARY KEY, a LONGBLOB, b LONGBLOB, c LONGBLOB)",
             "INSERT INTO wide VALUES (1, REPEAT('a', 9000000), REPEAT('b', 9000000), REPEAT('c', 9000000))",
         )
-        monkeypatch.setattr(dumping_module, "_TOOL_MEMORY_BYTES", 64 * 2**20)
+        monkeypatch.setattr(dumping_module, "TOOL_MEMORY_BYTES", 64 * 2**20)
         with pytest.raises(DumpRefused, match="the table 'wide'"):
             await dumped(host, tenant)
         assert await helpers_left(host, tenant) == ([], 0)

@@ -245,8 +245,8 @@ ROW = r"""(-1,NULL,18446744073709551615,'',0x00ff275c,_binary 'a\'\\','it''s \0\
 async def test_a_row_is_read_wherever_it_is_cut(
     host: EngineHost, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
 ) -> None:
-    monkeypatch.setattr(long_rows, "_PIECE_BYTES", 4)
-    monkeypatch.setattr(long_rows, "_SHORT_BYTES", 3)
+    monkeypatch.setattr(long_rows, "PIECE_BYTES", 4)
+    monkeypatch.setattr(long_rows, "SHORT_BYTES", 3)
     text = f"INSERT INTO `pieces` VALUES {ROW};\n".encode()
     buffer = bytearray(text[:30])
 
@@ -300,7 +300,7 @@ async def test_others_go_on_while_a_long_row_is_read(host: EngineHost) -> None:
             await LongRow(bytearray(digits), rest()).run(session)
             waiting.cancel()
             assert await session.run("SELECT LENGTH(b) FROM long_") == [(2**20,)]
-    assert turns > 2 * 2**20 // long_rows._PIECE_BYTES
+    assert turns > 2 * 2**20 // long_rows.PIECE_BYTES
 
 
 DEFINITIONS = {
@@ -318,9 +318,9 @@ async def test_a_definition_that_no_load_takes_is_not_dumped(
 ) -> None:
     async with tenants(host, 2) as [source, target]:
         await run_all(host, source, *(one.format("x" * 30_000) for one in DEFINITIONS[what]))
-        monkeypatch.setattr(relay, "_DEFINITION_BYTES", 40_000)
+        monkeypatch.setattr(relay, "DEFINITION_BYTES", 40_000)
         monkeypatch.setattr(statements, "LONG_BYTES", 40_000)
         await carry(host, source, target, monkeypatch)
-        monkeypatch.setattr(relay, "_DEFINITION_BYTES", 29_000)
+        monkeypatch.setattr(relay, "DEFINITION_BYTES", 29_000)
         with pytest.raises(DumpRefused, match=f"(?i)definition of the {what}"):
             await dumped(host, source)

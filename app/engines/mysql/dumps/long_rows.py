@@ -24,9 +24,9 @@ INSERT = re.compile(
 )
 _COLUMN = re.compile(_NAME)
 _SHOWN_BYTES = 1000
-_PIECE_BYTES = 65_536
+PIECE_BYTES = 65_536
 """What is read of a value at once: short, because others wait for this process meanwhile."""
-_SHORT_BYTES = 1024
+SHORT_BYTES = 1024
 """Values up to this length are sent together with the end of the row. A table has 4096 columns at most."""
 _COM_PREPARE, _COM_EXECUTE, _COM_LONG_DATA, _COM_CLOSE = 0x16, 0x17, 0x18, 0x19
 _NULL, _INTEGER, _BYTES, _TEXT = 0x06, 0x08, 0xFC, 0xFD
@@ -94,7 +94,7 @@ class LongRow:
             return _plain(plain)
         pieces, kept, sent = self._digits() if digits else self._characters(), b"", False
         async for piece in pieces:
-            if sent or len(kept) + len(piece) > _SHORT_BYTES:
+            if sent or len(kept) + len(piece) > SHORT_BYTES:
                 await _send_piece(session, number, index, kept + piece)
                 kept, sent = b"", True
             else:
@@ -131,7 +131,7 @@ class LongRow:
     async def _next_piece(self) -> bytes:
         await self._have(2)
         await asyncio.sleep(0)
-        return bytes(memoryview(self._buffer)[:_PIECE_BYTES])
+        return bytes(memoryview(self._buffer)[:PIECE_BYTES])
 
     async def _expect(self, what: bytes) -> None:
         await self._have(len(what))

@@ -36,7 +36,7 @@ _SHOWN = re.compile(rf"show create table {_NAME}\Z", re.DOTALL | re.IGNORECASE)
 _BODIES = re.compile(r"SHOW CREATE (?:PROCEDURE|FUNCTION|PACKAGE|PACKAGE BODY|LIBRARY) `")
 """Their text is shown to who made them, and to the administrator, but to no other account."""
 _DEFINITION = re.compile(r"SHOW CREATE (?P<what>.+)", re.DOTALL | re.IGNORECASE)
-_DEFINITION_BYTES = LONG_BYTES - 65_536
+DEFINITION_BYTES = LONG_BYTES - 65_536
 """The maximum of a definition as the server shows it, so that a load takes it with what the tools write around it."""
 _BEGINS = re.compile(r"START TRANSACTION\b")
 _STOPS_OTHERS = re.compile(r"\s*(?:FLUSH|LOCK)\b", re.IGNORECASE)
@@ -273,7 +273,7 @@ class _ShownDefinition:
     def count(self, more: int) -> None:
         """Raises `DumpRefused` for more than a load takes."""
         self._bytes += more
-        if self._bytes > _DEFINITION_BYTES:
+        if self._bytes > DEFINITION_BYTES:
             most = f"{LONG_BYTES // 2**20} MiB"
             raise DumpRefused(
                 f"the definition of the {shortened(self._what)} is above {most}, the most that a dump takes"
