@@ -39,11 +39,15 @@ class RunningServer:
     """How the service reaches it."""
 
 
+_IN_MEMORY = {"autovacuum_naptime": "1h", "max_wal_size": "96MB", "min_wal_size": "32MB", "checkpoint_timeout": "1h"}
+"""Of a PostgreSQL server of which a run has a dozen."""
+
+
 @asynccontextmanager
 async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer]:
     """A PostgreSQL server that logs every statement, but not what it failed with: tests raise errors of hundreds of
-    megabytes. Its autovacuum, which looks at each of many databases once in a while, does so seldom. `settings` are
-    postgresql.conf's."""
+    megabytes. Its autovacuum, which looks at each of many databases once in a while, does so seldom, and it keeps little of
+    its log: all of it is in memory. `settings` are postgresql.conf's."""
     service = PostgresService(
         "postgres",
         folder=folder,
@@ -52,7 +56,7 @@ async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer
         programs=find_programs(None),
         max_connections=1000,
         durable=False,
-        settings={"log_statement": "all", "autovacuum_naptime": "1h"} | DISCREET | settings,
+        settings={"log_statement": "all"} | _IN_MEMORY | DISCREET | settings,
     )
     async with running(service) as pid:
         await set_password(service.dsn(), POSTGRES_SUPERUSER, service.password)
