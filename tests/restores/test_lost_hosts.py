@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -24,7 +25,8 @@ from app.contracts.base import Engine
 from app.contracts.queues import backup_workflow_id, restore_workflow_id
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
-from app.engines.dumping import ContentKind
+from app.engines.dumping import Content, ContentKind
+from app.engines.errors import HostUnavailable
 from app.hosts.adapters import Adapters
 from app.hosts.changes import drain_host, undrain_host
 from app.hosts.slots import HostSlots
@@ -351,7 +353,15 @@ async def _is_exchanging(made: dict[str, Any]) -> bool:
 async def _is_untouched(place: Place, there: DatabaseRecord) -> None:
     """The lost host, which is there again, has what it had."""
     adapter = await place.adapters.of_host(place.lost)
-    held = await adapter.contents(tenant_of(there, place.service.box))
+
+    async def contents() -> list[Content] | None:
+        # Access to what was left behind is being ended there, and with it sessions.
+        with suppress(HostUnavailable):
+            return await adapter.contents(tenant_of(there, place.service.box))
+        return None
+
+    held = await until(contents)
+    assert held is not None
     assert [one.rows for one in held if one.kind is ContentKind.TABLE] == [4], held
 
 
