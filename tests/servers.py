@@ -46,8 +46,8 @@ _IN_MEMORY = {"autovacuum_naptime": "1h", "max_wal_size": "96MB", "min_wal_size"
 @asynccontextmanager
 async def postgres(folder: Path, **settings: str) -> AsyncIterator[RunningServer]:
     """A PostgreSQL server that logs every statement, but not what it failed with: tests raise errors of hundreds of
-    megabytes. Its autovacuum, which looks at each of many databases once in a while, does so seldom, and it keeps little
-    of its log: all of it is in memory. `settings` are postgresql.conf's."""
+    megabytes. Its autovacuum, which looks at each of many databases once in a while, does so seldom, and it keeps
+    little of its log: all of it is in memory. `settings` are postgresql.conf's."""
     service = PostgresService(
         "postgres",
         folder=folder,
