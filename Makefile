@@ -8,8 +8,8 @@ STAMP := $(VENV)/.installed
 
 COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--no-annotate --no-header --no-emit-index-url --quiet
-# More than cores: half of what the tests do is to wait.
-PROCESSES ?= 6
+# More than cores: half of what the tests do is to wait. Each takes some 4 GB at its end, most of it data in memory.
+PROCESSES ?= 5
 IN_PROCESSES := -p tests.support.distribution --numprocesses=$(PROCESSES) --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -19,7 +19,7 @@ IN_PROCESSES := -p tests.support.distribution --numprocesses=$(PROCESSES) --no-l
 up: $(STAMP) ## Run the whole stack in the foreground; Ctrl-C stops it, the data stays in .headwater
 	@exec $(BIN)/python -m app.local
 
-test: $(STAMP) ## Run all tests, on real servers, in PROCESSES (6); ARGS="-k name" chooses, in one
+test: $(STAMP) ## Run all tests, on real servers, in PROCESSES (5); ARGS="-k name" chooses, in one
 	@$(BIN)/python -m app.local.install_mysql
 	@$(BIN)/python -m tests.console.install_chromium
 	@$(BIN)/python -m tests.observability.install_promtool
