@@ -25,12 +25,12 @@ class Progress:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
+            sections = (f"{title}\n{content}" for title, content in report.sections)
+            note_failure("\n".join([f"{report.nodeid} ({report.when})", report.longreprtext, *sections]))
             # Also where the terminal does not know that it is within a line of dots.
             self._terminal.write("\n")
             self._terminal.write_line(f"failed: {report.nodeid} ({report.when}): {_reason(report)}", red=True)
             self._terminal.flush()
-            sections = (f"{title}\n{content}" for title, content in report.sections)
-            note_failure("\n".join([f"{report.nodeid} ({report.when})", report.longreprtext, *sections]))
 
     def pytest_terminal_summary(self) -> None:
         # Of what has been waited for: the processes that ran tests, their servers, and the servers' own processes.
