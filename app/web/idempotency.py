@@ -126,8 +126,8 @@ class Idempotency:
     async def _immediately(
         self, request: Request[Principal, Any, Any], claim: KeyClaim, immediate: Immediate
     ) -> Answer | None:
-        """What was begun under this key is gone on with, whatever a new request would be told: that the team has no
-        room, for example, because it has what was begun."""
+        """Where a change was begun under this key, its refusal as a new request isn't stored in the place of its answer:
+        who has left the team since is told so, and finds it gone on with when they are back."""
         try:
             return await immediate(partial(self._insertion, request.user, claim))
         except AppError:

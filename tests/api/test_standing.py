@@ -71,17 +71,6 @@ async def test_what_was_begun_is_not_gone_on_with_for_who_has_left(shared: LoneA
     data_of(await _create(person, team, "a"), 202)
 
 
-async def test_what_was_begun_is_gone_on_with_though_there_is_room_for_no_other(shared: LoneApi) -> None:
-    caller = await shared.caller(tier="free")
-    made = data_of(await caller.create("made", key="a"), 202)
-    error_of(await caller.create("another", key="b"), 422, "plan_limit_exceeded")
-    await execute(
-        "UPDATE idempotency_keys SET response_status = NULL, response_sealed = NULL WHERE key = 'a' AND user_id = $1",
-        caller.user_id,
-    )
-    assert data_of(await caller.create("made", key="a"), 202)["uuid"] == made["uuid"]
-
-
 async def test_who_leaves_a_team_is_answered_again(shared: LoneApi, team: int) -> None:
     person = await _signed_in(shared, team)
     path = f"/teams/{team}/members/{person.user_id}"
