@@ -126,7 +126,7 @@ class Idempotency:
     async def _immediately(
         self, request: Request[Principal, Any, Any], claim: KeyClaim, immediate: Immediate
     ) -> Answer | None:
-        """Where a change was begun under this key, its refusal as a new request isn't stored in the place of its answer:
+        """Where a change was begun under this key, its refusal as a new request is not stored in place of its answer:
         who has left the team since is told so, and finds it gone on with when they are back."""
         try:
             return await immediate(partial(self._insertion, request.user, claim))
