@@ -15,11 +15,12 @@ from app.local.mysql import SUPERUSER as MYSQL_SUPERUSER
 from app.local.mysql import MysqlService
 from app.local.mysql_install import Flavour, detect_flavour
 from app.local.mysql_source import MysqlSource
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.postgres import DISCREET, PostgresService, find_programs
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.processes import ChildProcess
 from app.local.services import Service, start
+from tests.support.ports import free_port
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from app.auth.operators import keep_operator
 from app.auth.scopes import Reach
 from app.auth.users import set_operator
 from app.core.errors import OperatorsOnly
-from app.local.ports import free_port
 from app.store.session import execute, fetch, transaction
 from app.upkeep.reconcile.findings import Violation, write
 from app.web.operation import OPT
@@ -20,6 +19,7 @@ from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.in_process import LoneApi
+from tests.support.ports import free_port
 from tests.support.routes import api_handlers
 from tests.support.together import together
 

@@ -10,11 +10,12 @@ import pytest
 import trustme
 
 from app.engines.base import AdminAddress
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.store.session import fetch
 from tests.cli.command import Headwater
 from tests.servers import RunningServer
 from tests.support.lone_pool import lone_pool
+from tests.support.ports import free_port
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.store import store
 from tests.support.tls_front import postgres_front

@@ -12,7 +12,6 @@ import pytest
 
 from app.cli.secrets import SEALED
 from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
-from app.local.ports import free_port
 from app.store.sealed import SealedColumn, reseal
 from app.store.session import fetch
 from app.web.idempotency_rows import SEALED_RESPONSE
@@ -20,6 +19,7 @@ from app.webhooks.records import SEALED_SECRET, secret_place
 from tests.cli.command import Headwater
 from tests.support.backups import backed_up, folder_store, restored
 from tests.support.lone_pool import lone_pool
+from tests.support.ports import free_port
 from tests.support.store import store
 from tests.support.waiting import until
 

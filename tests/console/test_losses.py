@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import BrowserContext, Error, Locator, Page, Route, expect
 
-from app.local.ports import free_port
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.keyboard import choose, press, tab_to, write
@@ -23,6 +22,7 @@ from tests.console.steps import begin, made
 from tests.support.answers import data_of
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.model_server import script, sql
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 LOST = "Connection lost, retrying"

@@ -2,10 +2,10 @@
 
 from playwright.async_api import Page, Route
 
-from app.local.ports import free_port
 from tests.console.browser import Console
 from tests.support.answers import data_of
 from tests.support.people import sign_in
+from tests.support.ports import free_port
 
 FRAMED = """
 async (address) => {

@@ -18,7 +18,7 @@ from app.databases import access, records
 from app.databases.limits import follow_plans
 from app.engines.base import AdminAddress
 from app.hosts.adapters import admin_place
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.operations.kinds import OperationType
 from app.operations.records import find_latest
 from app.provisioning import operation_service, operator, service
@@ -30,6 +30,7 @@ from tests.credentials.stepped import Stepped
 from tests.credentials.support import add_user, is_refused, rotate, run, session
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
+from tests.support.ports import free_port
 from tests.support.service import RunningService
 from tests.support.store import store
 from tests.support.waiting import until

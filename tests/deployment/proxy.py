@@ -12,10 +12,11 @@ from typing import Any
 
 import httpx
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.processes import Command
 from app.local.services import Service, server_environ, start
 from tests.deployment import compose
+from tests.support.ports import free_port
 
 CADDY = Path(sys.executable).with_name("caddy")
 CADDYFILE = compose.ROOT / "deploy/proxy/Caddyfile"

@@ -13,9 +13,10 @@ from app.core import ids
 from app.engines.base import Access, EngineLimits, Login
 from app.engines.querying import QueryLimits
 from app.engines.registry import open_adapter
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from tests.engines.harness import EngineHost, new_tenant, session_of, tenants
 from tests.limits.round_trips import counting
+from tests.support.ports import free_port
 
 LIMITS = QueryLimits(seconds=20, rows=10)
 PASSWORD = "Reader-passw0rd"

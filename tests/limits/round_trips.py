@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit, urlunsplit
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.store.session import APPLICATION_NAME
+from tests.support.ports import free_port
 
 _PARSE, _BIND, _SYNC, _QUERY = b"P", b"B", b"S", b"Q"
 _SSL_REQUEST = 80_877_103

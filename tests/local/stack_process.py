@@ -14,10 +14,10 @@ import psutil
 
 from app.local import stack_file
 from app.local import stale_processes as leftovers
-from app.local.ports import free_port
 from app.local.stack_file import StackFile
 from tests.support.fork_server import StartRequest
 from tests.support.forks import ForkedProcess, fork_server
+from tests.support.ports import free_port
 from tests.support.supervision import die_with
 from tests.support.waiting import until
 

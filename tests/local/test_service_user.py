@@ -8,11 +8,11 @@ import psutil
 import pytest
 
 from app.local.errors import StackError
-from app.local.ports import free_port
 from app.local.postgres import PostgresService, find_programs
 from app.local.processes import Command, run_to_end
 from app.local.service_user import NOBODY, service_user
 from app.local.services import start
+from tests.support.ports import free_port
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
 

@@ -17,12 +17,13 @@ from app.engines.tls import PLAIN
 from app.local.mysql import SUPERUSER as MYSQL_SUPERUSER
 from app.local.mysql import MysqlService
 from app.local.mysql_install import detect_flavour
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.postgres import PostgresService, find_programs
 from app.local.services import start
 from app.usage.metrics.differences import Look, between
 from tests import servers
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 Service = PostgresService | MysqlService

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from app.core.secrets import new_key_setting
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.processes import ChildProcess
 from app.local.services import server_environ, start
 from tests.support.answers import data_of
@@ -21,6 +21,7 @@ from tests.support.client import Caller
 from tests.support.copies import Copies
 from tests.support.forks import ForkedApi
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.ports import free_port
 from tests.support.service import http_client
 
 SILENCE_SECONDS = "0.3"

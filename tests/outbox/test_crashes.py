@@ -10,7 +10,7 @@ from app.contracts.queues import provision_workflow_id
 from app.core.ids import new_uuid
 from app.databases.pool.claim import ReadyMembers
 from app.databases.schemas import CreateDatabase
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.provisioning.creation import DatabaseCreation
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.notify import RowWatch
@@ -18,6 +18,7 @@ from app.store.session import fetch, transaction
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.moves import events_of
+from tests.support.ports import free_port
 from tests.support.principals import principal_of
 from tests.support.service import RunningService
 from tests.support.store import store

@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 from temporalio.client import Client
 
 from app.core.temporal import connect
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.temporal import TemporalService
 from app.store.session import fetch
 from tests.support.pending_starts import make_due, pending_ids, request_pending
+from tests.support.ports import free_port
 from tests.support.waiting import until
 from workers.relay import relay
 from workers.search_attributes import register_search_attributes

@@ -10,11 +10,12 @@ from typing import Any
 
 import httpx
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.processes import ChildProcess
 from app.local.services import start
 from tests.support.client import Caller
 from tests.support.forks import ForkedApi
+from tests.support.ports import free_port
 from tests.support.service import RunningService
 from tests.support.waiting import until
 

@@ -17,10 +17,11 @@ from app.contracts.base import Engine
 from app.core.secrets import new_key_setting
 from app.core.settings import Settings
 from app.http.app import Routes, assemble, create_app, serves_metrics
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.store.engine import DB
 from app.store.session import fetch
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
+from tests.support.ports import free_port
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
+from tests.support.ports import free_port
 
 MODEL = "scripted-model"
 KEY = "scripted-key"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import httpx
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.processes import Command
 from app.local.services import Service, server_environ, start
+from tests.support.ports import free_port
 
 USER, SECRET = "a-test", "a-secret-of-tests"
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit, urlunsplit
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
+from tests.support.ports import free_port
 
 
 class Proxy:

@@ -19,7 +19,7 @@ from app.contracts.base import Engine
 from app.core.secrets import SecretBox, new_key_setting
 from app.engines.base import AdminAddress
 from app.hosts.registration import NewHost, add_host
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.processes import ChildProcess
 from app.local.python_services import every_queue
 from app.local.services import server_environ, start
@@ -29,6 +29,7 @@ from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
 from tests.support.forks import ForkedApi, ForkedWorker
 from tests.support.model_server import MODEL, ModelServer, model_server
 from tests.support.namespaces import new_namespace
+from tests.support.ports import free_port
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.restart import start_those_that_ended
 from tests.support.store import migrated_database, store

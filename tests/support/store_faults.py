@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from enum import Enum
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
+from tests.support.ports import free_port
 from tests.support.proxy import both_ways
 
 

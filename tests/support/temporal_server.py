@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.local.ports import free_port
 from app.local.processes import Command
 from app.local.temporal import DYNAMIC_CONFIG, TemporalService, find_program
 from tests.servers import running
+from tests.support.ports import free_port
 
 
 @asynccontextmanager

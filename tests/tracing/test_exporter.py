@@ -13,8 +13,9 @@ from prometheus_client import REGISTRY
 from app.core.tracing.exporter import tracer_of
 from app.core.tracing.settings import TracingSettings
 from app.core.tracing.spans import SpanKind, Tracer
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from tests.support.collector import PATH, Collector, read
+from tests.support.ports import free_port
 from tests.support.receiver import Reply, answer, hang, receiver, reset
 from tests.support.waiting import until
 

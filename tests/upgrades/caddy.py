@@ -14,9 +14,10 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.processes import Command
 from app.local.services import Service, server_environ
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 

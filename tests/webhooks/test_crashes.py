@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import httpx
 
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.services import start
 from app.local.temporal import TemporalService, find_program
 from app.store.session import fetch
@@ -14,6 +14,7 @@ from app.webhooks.dispatch import dispatch
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.forks import ForkedApi
+from tests.support.ports import free_port
 from tests.support.receiver import Receiver
 from tests.support.store import copy_of
 from tests.support.waiting import until

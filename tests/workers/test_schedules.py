@@ -16,9 +16,10 @@ from app.contracts.base import Contract
 from app.contracts.queues import CONTROL_QUEUE
 from app.core.settings import Settings
 from app.core.temporal import connect
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.temporal import TemporalService
 from tests.support.logs import logged_by
+from tests.support.ports import free_port
 from tests.support.waiting import until
 from workers import schedules
 from workers.schedules import UPKEEP_SCHEDULES, UpkeepSchedule, maintain_schedules, put_schedule

@@ -13,9 +13,10 @@ from temporalio.service import RPCError
 
 from app.core.settings import InvalidSettings, Settings
 from app.core.temporal import connect_from_settings
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.temporal import TemporalService
 from tests.cli.command import Headwater
+from tests.support.ports import free_port
 from tests.support.proxy import both_ways
 from tests.support.waiting import until
 

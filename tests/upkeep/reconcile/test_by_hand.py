@@ -29,7 +29,7 @@ from app.core.temporal import connect
 from app.hosts.adapters import Adapters
 from app.hosts.changes import drain_host
 from app.hosts.registration import NewHost, add_host
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.temporal import TemporalService
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
@@ -42,6 +42,7 @@ from tests.servers import RunningServer
 from tests.support.backups import folder_store
 from tests.support.gates import Gates, NoneAhead, Run
 from tests.support.namespaces import new_namespace
+from tests.support.ports import free_port
 from tests.support.provisioners import postgres_provisioner
 from tests.support.service import REGION, running_service
 from tests.support.store import store
