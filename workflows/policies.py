@@ -9,11 +9,10 @@ from datetime import timedelta
 from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
+from app.contracts import retries
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
 from app.contracts.restores import TRANSFER_LIMIT
-from app.contracts.retries import ATTEMPTS_AT_ONCE
 
-_HEARTBEAT = timedelta(seconds=3)
 _BACKUP_HEARTBEAT = timedelta(seconds=10)
 """Longer than of short steps: compression and the tools may take all of a small machine for seconds."""
 ENGINE_STEP = timedelta(seconds=60)
@@ -28,7 +27,7 @@ def local_control(summary: str) -> LocalActivityConfig:
     limit."""
     return LocalActivityConfig(
         summary=summary,
-        start_to_close_timeout=timedelta(seconds=1.5),
+        start_to_close_timeout=retries.LOCAL_STEP,
         retry_policy=RetryPolicy(maximum_attempts=1),
     )
 
@@ -49,7 +48,7 @@ def control(summary: str) -> ActivityConfig:
         task_queue=CONTROL_QUEUE,
         summary=summary,
         start_to_close_timeout=timedelta(seconds=20),
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=retries.HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
@@ -65,7 +64,7 @@ def upkeep(summary: str) -> ActivityConfig:
         summary=summary,
         priority=_NOBODY_WAITS,
         start_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=retries.HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
@@ -84,7 +83,7 @@ def host_upkeep(region: str, summary: str) -> ActivityConfig:
         priority=_NOBODY_WAITS,
         schedule_to_start_timeout=timedelta(seconds=60),
         start_to_close_timeout=timedelta(minutes=5),
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=retries.HEARTBEAT,
         retry_policy=RetryPolicy(initial_interval=timedelta(seconds=0.5), maximum_attempts=2),
     )
 
@@ -101,12 +100,12 @@ def engine(
         summary=summary,
         priority=Priority.default if urgent else _NOBODY_WAITS,
         start_to_close_timeout=time_limit,
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=retries.HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=5),
-            maximum_attempts=min(ATTEMPTS_AT_ONCE * 2**round_, _MAX_ATTEMPTS),
+            maximum_attempts=min(retries.ATTEMPTS_AT_ONCE * 2**round_, _MAX_ATTEMPTS),
         ),
     )
 
@@ -119,12 +118,12 @@ def transfer(region: str, summary: str, *, urgent: bool = True) -> ActivityConfi
         summary=summary,
         priority=Priority.default if urgent else _NOBODY_WAITS,
         start_to_close_timeout=TRANSFER_LIMIT,
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=retries.HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=5),
-            maximum_attempts=ATTEMPTS_AT_ONCE,
+            maximum_attempts=retries.ATTEMPTS_AT_ONCE,
         ),
     )
 
@@ -138,7 +137,7 @@ def attempt(region: str, summary: str) -> ActivityConfig:
         priority=_NOBODY_WAITS,
         schedule_to_start_timeout=timedelta(seconds=30),
         start_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=retries.HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=1),
     )
 
@@ -172,7 +171,7 @@ def webhook(endpoint: int, round_: int) -> ActivityConfig:
         summary=f"attempt 1 to deliver to endpoint {endpoint}",
         priority=Priority(priority_key=2, fairness_key=f"endpoint-{endpoint}"),
         start_to_close_timeout=timedelta(seconds=60),
-        heartbeat_timeout=_HEARTBEAT,
+        heartbeat_timeout=retries.HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(seconds=0.2),
             backoff_coefficient=2,

@@ -1,4 +1,5 @@
-"""How the workflows that work on hosts wait for them, and what ends their waiting."""
+"""How the workflows that work on hosts wait for them, and what ends their waiting. And the limits of steps that tests
+set: the sandbox loads this module once, but `workflows.policies` for each run."""
 
 from datetime import timedelta
 
@@ -10,6 +11,10 @@ CANCEL = "cancel"
 
 ATTEMPTS_AT_ONCE = 3
 """Attempts of a step that come right after each other, before the workflow waits."""
+HEARTBEAT = timedelta(seconds=3)
+"""How long a step's worker may say nothing before another one makes the next attempt."""
+LOCAL_STEP = timedelta(seconds=1.5)
+"""The time limit of a step within a workflow task; less than the task's own."""
 _FIRST_SECONDS = 1.0
 _LONGEST_SECONDS = 30.0
 

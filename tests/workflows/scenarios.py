@@ -51,7 +51,7 @@ from app.contracts.retries import CANCEL
 from app.contracts.upkeep import Sweep, SweepResult
 from app.contracts.usage import ClosedPeriods, CloseUsage
 from tests.workflows.fakes import Script, fails
-from tests.workflows.scenario import Scenario
+from tests.workflows.scenario import SHORT_TASK, Scenario
 from tests.workflows.webhook_scenarios import WEBHOOK_SCENARIOS
 from workflows.backup_database import MOST_ROUNDS
 from workflows.prove_backup import MOST_ROUNDS as MOST_TESTS
@@ -189,6 +189,7 @@ SCENARIOS = {
         ends=CANCELED,
         details="nothing is left of it",
         cancel=True,
+        task_timeout=SHORT_TASK,
     ),
     "delete-at-once": Scenario(DeleteDatabase, DELETE, Script, DELETED, details="nothing is left on the host"),
     "delete-nothing-to-cancel": Scenario(DeleteDatabase, CANCELLING_DELETE, Script, DELETED),

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +14,6 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue, workflow_queue
-from app.outbox.starting import TASK_TIMEOUT
 from tests.support.waiting import until
 from tests.workflows.fakes import FakeBackups, FakeFills, FakeProofs, Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
@@ -46,6 +46,8 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
                     workflows=workflows,
                     activities=[method for fake in fakes for method in activity_methods(fake)],
                     workflow_runner=sandbox(),
+                    # What hangs is to hear at once that it is cancelled, however long its heartbeat may be.
+                    max_heartbeat_throttle_interval=timedelta(seconds=0.1),
                     build_id="stage",
                     identity=_IDENTITY,
                 )
@@ -60,7 +62,7 @@ async def begin(client: Client, scenario: Scenario) -> Handle:
         args=scenario.arguments,
         id=f"test/{uuid4()}",
         task_queue=workflow_queue(name, REGION),
-        task_timeout=TASK_TIMEOUT,
+        task_timeout=scenario.task_timeout,
     )
 
 

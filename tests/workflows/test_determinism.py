@@ -11,6 +11,7 @@ from temporalio.worker import Worker
 
 import workflows
 from app.contracts.queues import CONTROL_QUEUE
+from tests.support.waiting import LIMIT_SECONDS
 from tests.support.worker_dependencies import tools
 from tests.workflows.misfits import DEEDS, Wayward
 from workers.runner import build_worker, sandbox
@@ -79,7 +80,7 @@ async def test_the_sandbox_refuses_it(client: Client, deed: str) -> None:
     ):
         with pytest.raises(WorkflowFailureError) as refused:
             await client.execute_workflow(
-                Wayward.run, deed, id=queue, task_queue=queue, execution_timeout=timedelta(seconds=10)
+                Wayward.run, deed, id=queue, task_queue=queue, execution_timeout=timedelta(seconds=LIMIT_SECONDS)
             )
     assert "Cannot access" in str(refused.value.cause)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from app.core.temporal import connect
 from tests.support.temporal_server import running_temporal
 from tests.support.waiting import until
 from tests.workflows.fakes import Script, fails
+from tests.workflows.scenario import SHORT_TASK
 from tests.workflows.scenarios import SCENARIOS
 from tests.workflows.stage import Handle, begin, details, workers
 from workers.search_attributes import register_search_attributes
@@ -60,7 +62,7 @@ async def test_a_cancelled_one_goes_on_with_cleaning_up(hasty: Client) -> None:
         hangs=frozenset({"create_database"}), forever={"destroy_database": fails(ENGINE_REFUSED, final=True)}
     )
     async with workers(hasty, script):
-        first = await begin(hasty, SCENARIOS["provision-active"])
+        first = await begin(hasty, replace(SCENARIOS["provision-active"], task_timeout=SHORT_TASK))
         await asyncio.wait_for(script.hanging.wait(), 60)
         await first.cancel()
         handle = await _went_on(hasty, first)
