@@ -8,8 +8,11 @@ import pytest_asyncio
 import structlog
 from hypothesis import HealthCheck, settings
 
+from app.engines.mysql import connection as mysql_connection
+from app.engines.postgres import connections as postgres_connections
 from app.local.mysql_source import MysqlSource
 from app.local.temporal import TemporalService
+from app.store import session
 from tests import servers
 from tests.servers import RunningServer
 from tests.support.client import Caller
@@ -20,6 +23,7 @@ from tests.support.lone_pool import LonePool, lone_pool
 from tests.support.service import RunningService, SharedServers, running_service
 from tests.support.store import migrated_original, owner_dsn, store
 from tests.support.temporal_server import running_temporal
+from tests.support.waiting import LIMIT_SECONDS
 
 pytest_plugins = ["tests.support.plugins"]
 
@@ -37,6 +41,14 @@ structlog.configure(
 # An example that takes long says something about the machine, not about what is tested.
 settings.register_profile("headwater", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("headwater")
+
+# On a crowded machine a login may take longer than the service waits for one.
+session.CONNECT_SECONDS = LIMIT_SECONDS
+
+# Nor is it let in by a host so soon. There the step is taken again; tests take each once.
+HOST_CONNECT_SECONDS = mysql_connection.CONNECT_SECONDS, postgres_connections.CONNECT_SECONDS
+"""As the service has them."""
+mysql_connection.CONNECT_SECONDS = postgres_connections.CONNECT_SECONDS = 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -30,6 +30,7 @@ from app.core.errors import (
     Unauthorized,
     rate_limit_headers,
 )
+from app.store import session
 from app.store.connections import StoreConnection
 from app.store.servers import connect_to_store
 from app.store.session import APPLICATION_NAME, keep_session
@@ -177,7 +178,7 @@ async def admission(dsn: str, *, sessions_per_minute: int = 600) -> AsyncIterato
         min_size=1,
         # Of keys, and of sessions.
         max_size=2 * STATEMENTS,
-        timeout=5,
+        timeout=session.CONNECT_SECONDS,
         command_timeout=10,
         server_settings=settings,
         reset=keep_session,

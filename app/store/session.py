@@ -25,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 APPLICATION_NAME = "headwater"
 
+CONNECT_SECONDS = 5.0
+"""How long a login to our own database may take."""
 _ACQUIRE_SECONDS = 20.0
 _TRACED_AS = {"db.system.name": "postgresql", "db.namespace": APPLICATION_NAME}
 """Transactions have spans, single statements don't."""
@@ -43,7 +45,7 @@ async def connected(
     from ending."""
     DB.config = {
         "dsn": dsn,
-        "timeout": 5,
+        "timeout": CONNECT_SECONDS,
         "command_timeout": 30,
         "server_settings": {
             "application_name": APPLICATION_NAME,

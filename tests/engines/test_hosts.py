@@ -17,6 +17,7 @@ from app.engines.postgres import PostgresAdapter
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
 from tests import servers
+from tests.conftest import HOST_CONNECT_SECONDS
 from tests.engines.harness import LIMITS, EngineHost, RefusedError, as_root, new_tenant, refusal, session_of, tenants
 from tests.engines.postgres_host import PostgresHost
 from tests.servers import RunningServer
@@ -96,8 +97,8 @@ async def test_nobody_listens(engine: Engine) -> None:
 @pytest.mark.parametrize("engine", list(Engine))
 async def test_nobody_answers(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is stopped still has its port accept connections."""
+    assert max(HOST_CONNECT_SECONDS) <= 3
     for module in (mysql_connection, postgres_connections):
-        assert module.CONNECT_SECONDS <= 3
         monkeypatch.setattr(module, "CONNECT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = AdminAddress(host="127.0.0.1", port=silent.getsockname()[1], user="nobody", password=SHORT)
