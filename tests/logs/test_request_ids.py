@@ -17,6 +17,7 @@ from tests.logs.lines import Line, line_of, lines_of
 from tests.support.answers import body_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
+from tests.support.waited import WAIT, waited, waited_in_vain
 from tests.support.waiting import until
 from workers.log_ids import LogIds, ids_beside_messages
 from workers.runner import sandbox
@@ -32,11 +33,12 @@ async def workflows_of(client: Client, request_id: str) -> list[str]:
 
 
 async def worker_lines(service: RunningService, request_id: str, activity: str) -> list[Line]:
-    """Until the activity is among them."""
+    """Until the activity has succeeded."""
 
     async def look() -> list[Line]:
         found = [line for line in lines_of(service.folder / "worker.log") if line.get("request_id") == request_id]
-        return found if any(line.get("activity") == activity for line in found) else []
+        done = any((line.get("activity"), line.get("outcome")) == (activity, "ok") for line in found)
+        return found if done else []
 
     return await until(look)
 
@@ -59,8 +61,8 @@ async def test_of_a_create_and_of_a_deletion(service: RunningService, caller: Ca
         for line in lines:
             assert (line["workflow_id"], line["workflow_type"]) == (workflow_id, workflow_type)
             assert line["database"] == database
-        (line,) = [line for line in lines if line.get("activity") == activity and line["event"] == "activity"]
-        assert (line["outcome"], line["attempt"], line["level"]) == ("ok", 1, "info")
+        *earlier, line = [line for line in lines if line.get("activity") == activity and line["event"] == "activity"]
+        assert (line["outcome"], line["attempt"], line["level"]) == ("ok", len(earlier) + 1, "info")
 
 
 async def test_of_a_change_of_quotas(service: RunningService, caller: Caller) -> None:
@@ -81,13 +83,14 @@ async def test_of_a_rotation(service: RunningService, caller: Caller) -> None:
 async def test_of_backups_and_of_a_restore(service: RunningService, caller: Caller) -> None:
     """Also of the backup that is taken before the restore, which another process begins."""
     path = f"/databases/{(await caller.created())['uuid']}"
-    wait = {"wait": "true", "timeout": "60"}
-    backup = body_of(await caller.post(f"{path}/backups", {}, params=wait), 201)
+    backup = await waited(caller, await caller.post(f"{path}/backups", {}, params=WAIT), "/backups")
     await worker_lines(service, backup["request_id"], "take_backup")
     uuid = backup["data"]["uuid"]
-    tested = body_of(await caller.post(f"/backups/{uuid}/restore_tests", None, params=wait), 201)
+    answer = await caller.post(f"/backups/{uuid}/restore_tests", None, params=WAIT)
+    tested = body_of(answer, 202 if waited_in_vain(answer) else 201)
     await worker_lines(service, tested["request_id"], "prove_backup")
-    restored = body_of(await caller.post(f"{path}/restorations", {"backup_uuid": uuid}, params=wait))
+    answer = await caller.post(f"{path}/restorations", {"backup_uuid": uuid}, params=WAIT)
+    restored = await waited(caller, answer, "/databases", status=200)
     for activity in ("prepare_restoration", "take_backup", "exchange_data", "open_database", "destroy_database"):
         await worker_lines(service, restored["request_id"], activity)
 

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 
 async def test_an_operation_outlives_its_workflow(service: RunningService, caller: Caller) -> None:
-    made = data_of(await caller.create("db", wait=True), 201)
+    made = await caller.created("db")
     (before,) = body_of(await caller.get("/operations", params={"database_uuid": made["uuid"]}))["data"]
     assert (before["type"], before["status"]) == ("create", "succeeded")
     client = await connect(service.temporal.address, service.namespace)

@@ -11,10 +11,12 @@ from app.core.temporal import connect
 from app.store.session import fetch
 from app.upkeep.reconcile.service import reconcile_records
 from tests.applications.support import applied
-from tests.support.answers import body_of, data_of
+from tests.restores.support import backed_up
+from tests.support.answers import body_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
+from tests.support.waited import WAIT, waited_in_vain
 from tests.support.waiting import until
 
 HOSTILE = "![x](https://evil.example/a.png) <b>*"
@@ -65,9 +67,9 @@ async def test_a_dry_run_can_be_told_in_the_list(caller: Caller, client: Client,
 async def test_a_database_without_a_name_is_called_what_it_is(caller: Caller, client: Client) -> None:
     """One into which a backup is restored for a test of it; nobody has given it a name."""
     made = await caller.created("orders")
-    backup = data_of(await caller.post(f"/databases/{made['uuid']}/backups", {}, params={"wait": "true"}), 201)
-    answer = await caller.post(f"/backups/{backup['uuid']}/restore_tests", None, params={"wait": "true"})
-    request_id = body_of(answer, 201)["request_id"]
+    backup = await backed_up(caller, made)
+    answer = await caller.post(f"/backups/{backup['uuid']}/restore_tests", None, params=WAIT)
+    request_id = body_of(answer, 202 if waited_in_vain(answer) else 201)["request_id"]
 
     async def look() -> list[WorkflowExecution]:
         query = f"WorkflowType = 'DeleteDatabase' AND HeadwaterRequest = '{request_id}'"

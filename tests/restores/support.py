@@ -11,12 +11,10 @@ from temporalio.exceptions import ApplicationError
 from activities.engine import EngineActivitiesOnHosts
 from app.contracts.base import Engine
 from tests.e2e.hosts import mysql, postgres
-from tests.support.answers import body_of, data_of
+from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
-from tests.support.waiting import until
-
-WAIT = {"wait": "true", "timeout": "60"}
+from tests.support.waited import WAIT, waited
 
 
 @asynccontextmanager
@@ -49,10 +47,7 @@ async def visits(made: dict[str, Any]) -> int:
 async def backed_up(caller: Caller, made: dict[str, Any]) -> dict[str, Any]:
     """A completed backup."""
     answer = await caller.post(f"/databases/{made['uuid']}/backups", {}, params=WAIT)
-    taken = body_of(answer, answer.status_code)
-    # A busy machine may take longer than any answer waits.
-    await ended(caller, taken["operation"]["uuid"])
-    backup: dict[str, Any] = data_of(await caller.get(f"/backups/{taken['data']['uuid']}"))
+    backup: dict[str, Any] = (await waited(caller, answer, "/backups"))["data"]
     assert backup["status"] == "completed", backup
     return backup
 
@@ -75,18 +70,6 @@ async def waits_for(caller: Caller, operation: str, code: str) -> bool:
     """Whether the operation waits with this reason."""
     seen = data_of(await caller.get(f"/operations/{operation}"))
     return bool(seen["status"] == "waiting" and seen["reason"]["code"] == code)
-
-
-async def ended(caller: Caller, operation: str) -> dict[str, Any]:
-    """The operation at its end."""
-
-    async def look() -> dict[str, Any] | None:
-        seen: dict[str, Any] = data_of(await caller.get(f"/operations/{operation}"))
-        return seen if seen["finished_at"] else None
-
-    seen: dict[str, Any] | None = await until(look)
-    assert seen is not None, "it was waited for"
-    return seen
 
 
 async def refusal(steps: EngineActivitiesOnHosts, database: UUID) -> str | None:

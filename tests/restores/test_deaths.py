@@ -6,10 +6,11 @@ import pytest
 
 from app.contracts.base import Engine
 from tests.restores.conftest import ENGINES
-from tests.restores.support import backed_up, ended, filled, full, session, visits
+from tests.restores.support import backed_up, filled, full, session, visits
 from tests.support.answers import body_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
+from tests.support.waited import ended
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES)
 

@@ -18,13 +18,14 @@ from app.hosts.adapters import Adapters
 from app.store.session import fetch
 from tests.restores.conftest import ENGINES
 from tests.restores.hosts import add_server, another_server
-from tests.restores.support import backed_up, ended, filled, full, session, visits
+from tests.restores.support import backed_up, filled, full, session, visits
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.sampled import SampledDatabase
 from tests.support.service import REGION, RunningService, SharedServers
 from tests.support.store import store
+from tests.support.waited import ended
 from tests.support.waiting import until
 
 

@@ -12,17 +12,20 @@ import pytest
 from app.backups import keeping
 from app.backups.admission import BackupLimits
 from app.backups.policies import BackupTerms
+from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import Engine
 from app.operations.reasons import ReasonCode
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.locks import transfers_lock
 from app.store.session import fetch
+from tests.backups.support import add_backup, database_row
 from tests.e2e.backup_storm import store_lost
 from tests.restores.conftest import ENGINES
-from tests.restores.support import WAIT, backed_up, ended, filled, full, session, visits, waits_for
+from tests.restores.support import backed_up, filled, full, session, visits, waits_for
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
+from tests.support.waited import WAIT, ended, waited
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("adapters")
@@ -35,17 +38,15 @@ async def test_what_there_was_is_loaded_back(service: RunningService, caller: Ca
     backup = await backed_up(caller, made)
     async with session(made) as tenant:
         await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
-    path = f"/databases/{made['uuid']}/restorations"
-    operation = body_of(await caller.post(path, {"backup_uuid": backup["uuid"]}), 202)["operation"]
-    async with _held_before_the_exchange(made) as before:
+    async with _held_before_the_exchange(caller, made, backup) as (operation, before):
         for kept in (backup["uuid"], str(before)):
             error_of(await caller.delete(f"/backups/{kept}"), 409, "backup_being_restored")
         for damaged in (backup["uuid"], str(before)):
             _flip(service, damaged)
-    await until(lambda: waits_for(caller, operation["uuid"], "data_not_back"))
+    await until(lambda: waits_for(caller, operation, "data_not_back"))
     assert (await full(caller, made["uuid"]))["status"] == "paused"
     _flip(service, str(before))
-    seen = await ended(caller, operation["uuid"])
+    seen = await ended(caller, operation)
     assert (seen["status"], seen["reason"]["code"]) == ("failed", "backup_damaged")
     await until(lambda: _is_active(caller, made))
     assert await visits(made) == 4
@@ -62,16 +63,15 @@ async def test_where_its_tenant_has_dropped_the_database_nothing_is_kept_first(
     backup = await backed_up(caller, made)
     async with session(made) as tenant:
         await tenant.execute(f"DROP DATABASE `{made['db_name']}`")
-    refused = data_of(await caller.post(f"/databases/{made['uuid']}/backups", {}, params=WAIT), 201)
+    answer = await caller.post(f"/databases/{made['uuid']}/backups", {}, params=WAIT)
+    refused = (await waited(caller, answer, "/backups"))["data"]
     assert (refused["status"], "dropped it" in refused["error"]) == ("failed", True)
-    path = f"/databases/{made['uuid']}/restorations"
-    operation = body_of(await caller.post(path, {"backup_uuid": backup["uuid"]}), 202)["operation"]
-    async with _held_before_the_exchange(made, "cancelled") as before:
+    async with _held_before_the_exchange(caller, made, backup, "cancelled") as (operation, before):
         seen = data_of(await caller.get(f"/backups/{before}"))
         assert (seen["kind"], seen["error"]) == ("before_restore", ReasonCode.DATABASE_DROPPED.message)
         if damaged:
             _flip(service, backup["uuid"])
-    assert (await ended(caller, operation["uuid"]))["status"] == ("failed" if damaged else "succeeded")
+    assert (await ended(caller, operation))["status"] == ("failed" if damaged else "succeeded")
     await until(lambda: _is_active(caller, made))
     async with session(made) as tenant:
         await tenant.execute("SHOW TABLES")
@@ -146,7 +146,9 @@ async def test_a_host_without_storage_takes_no_copy(service: RunningService, cal
         data_of(await caller.post(f"/backups/{backup['uuid']}/restore_tests", None), 202)
         await until(lambda: _has_no_room(caller, backup))
         await fetch(bounded, uuid, 3)
-        assert data_of(await caller.post(f"/databases/{uuid}/restorations", source, params=WAIT))["status"] == "active"
+        answer = await caller.post(f"/databases/{uuid}/restorations", source, params=WAIT)
+        restored = await waited(caller, answer, "/databases", status=200)
+        assert (restored["operation"]["status"], restored["data"]["status"]) == ("succeeded", "active")
     finally:
         await fetch(bounded, uuid, None)
 
@@ -157,10 +159,16 @@ async def _has_no_room(caller: Caller, backup: dict[str, Any]) -> bool:
 
 
 @asynccontextmanager
-async def _held_before_the_exchange(made: dict[str, Any], status: str = "completed") -> AsyncIterator[UUID]:
-    """What there was is in this backup, which has that status, and nothing of it is touched before the end of the
-    block."""
+async def _held_before_the_exchange(
+    caller: Caller, made: dict[str, Any], backup: dict[str, Any], status: str = "completed"
+) -> AsyncIterator[tuple[str, UUID]]:
+    """The operation of a restore in place. What there was is in the other backup, which has that status, and nothing of
+    it is touched before the end of the block."""
     database = UUID(made["uuid"])
+    # One at a time is taken of a database: the restore waits with its own until the lock is held.
+    other = await add_backup(await database_row(made["uuid"]), kind=BackupKind.MANUAL, status=BackupStatus.RUNNING)
+    answer = await caller.post(f"/databases/{database}/restorations", {"backup_uuid": backup["uuid"]})
+    operation = body_of(answer, 202)["operation"]["uuid"]
 
     async def noted() -> UUID | None:
         rows = await fetch(
@@ -176,8 +184,9 @@ async def _held_before_the_exchange(made: dict[str, Any], status: str = "complet
     before = await until(noted)
     assert before is not None, "it was waited for"
     async with transfers_lock(database):
+        await fetch("UPDATE backups SET status = 'cancelled' WHERE uuid = $1", other)
         await until(taken)
-        yield before
+        yield operation, before
 
 
 def _flip(service: RunningService, backup: str) -> None:

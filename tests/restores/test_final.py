@@ -35,7 +35,7 @@ async def test_it_is_taken_after_access_has_ended_and_before_the_data_goes(
     backup = await until(lambda: _final(database, "completed"))
     await fetch(_GRACE_OVER, database)
     await steps.destroy_database(database)
-    again = data_of(await caller.create("was", wait=True, source={"backup_uuid": str(backup)}), 201)
+    again = await caller.created("was", source={"backup_uuid": str(backup)})
     assert await visits(again) == 3
 
 

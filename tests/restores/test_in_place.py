@@ -10,10 +10,11 @@ from app.databases import records
 from app.hosts.adapters import Adapters
 from app.store.session import fetch
 from tests.restores.conftest import ENGINES
-from tests.restores.support import WAIT, backed_up, ended, filled, full, session, visits
+from tests.restores.support import backed_up, filled, full, session, visits
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
+from tests.support.waited import WAIT, ended, waited
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES)
@@ -36,7 +37,7 @@ async def test_it_holds_what_the_backup_held_and_nothing_else_of_it_changes(
         await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
         await tenant.execute("CREATE TABLE later (id integer)")
     before = await full(caller, made["uuid"])
-    answer = body_of(await _restore(caller, made, backup))
+    answer = await waited(caller, await _restore(caller, made, backup), "/databases", status=200)
     assert answer["operation"]["status"] == "succeeded"
     after = await full(caller, made["uuid"])
     assert {key: after[key] for key in _SAME} == {key: before[key] for key in _SAME}
@@ -46,7 +47,7 @@ async def test_it_holds_what_the_backup_held_and_nothing_else_of_it_changes(
         await tenant.execute("CREATE TABLE later (id integer)")
     kept = data_of(await caller.get(f"/databases/{made['uuid']}/backups"))
     first = next(one for one in kept if one["kind"] == "before_restore")
-    again = data_of(await caller.create("was", wait=True, source={"backup_uuid": first["uuid"]}), 201)
+    again = await caller.created("was", source={"backup_uuid": first["uuid"]})
     assert await visits(again) == 4, "what there was is in the backup that was taken first"
     await _nothing_is_left(made, adapters)
 
@@ -60,7 +61,8 @@ async def test_one_that_is_paused_stays_so(caller: Caller, engine: Engine) -> No
     await fetch(
         "UPDATE databases SET paused_reason = 'operator', status = 'paused' WHERE uuid = $1", UUID(made["uuid"])
     )
-    body_of(await _restore(caller, made, backup))
+    answer = await waited(caller, await _restore(caller, made, backup), "/databases", status=200)
+    assert answer["operation"]["status"] == "succeeded"
     assert (await full(caller, made["uuid"]))["status"] == "paused"
 
 

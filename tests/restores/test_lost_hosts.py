@@ -37,12 +37,13 @@ from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.restores.conftest import ENGINES
 from tests.restores.hosts import add_server, another_server
-from tests.restores.support import backed_up, damage, ended, filled, full, session, visits
+from tests.restores.support import backed_up, damage, filled, full, session, visits
 from tests.servers import RunningServer
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService, SharedServers
 from tests.support.store import store
+from tests.support.waited import ended
 from tests.support.waiting import until
 
 ON_POSTGRES = pytest.mark.parametrize("engine", ENGINES[:1])
@@ -233,7 +234,7 @@ async def test_a_deletion_waits_for_no_backup_of_what_is_not_whole(place: Place)
     await fetch("UPDATE databases SET destroy_at = now() WHERE uuid = $1", database)
     await steps.destroy_database(database)
     assert BackupKind.FINAL.value not in await kinds_of(made)
-    again = data_of(await place.caller.create("was", wait=True, source={"backup_uuid": older["uuid"]}), 201)
+    again = await place.caller.created("was", source={"backup_uuid": older["uuid"]})
     assert await visits(again) == 3
 
 
@@ -282,7 +283,8 @@ async def test_after_a_restore_in_place_from_what_was_restored(place: Place) -> 
 
 async def _keeps_what_was_restored(place: Place, made: dict[str, Any], wanted: dict[str, Any]) -> None:
     """With room for one, and when the time of both is over."""
-    before, backup = (await _before_of(made)), UUID(wanted["uuid"])
+    before, backup = await _before_of(made), UUID(wanted["uuid"])
+    assert before is not None
     kinds = "UPDATE backups SET kind = 'scheduled', stored_bytes = $2 WHERE uuid = any($1::uuid[])"
     try:
         async with transaction():
@@ -302,9 +304,9 @@ class _Undone(Exception):
     """Nothing of the transaction is to stay."""
 
 
-async def _before_of(made: dict[str, Any]) -> UUID:
+async def _before_of(made: dict[str, Any]) -> UUID | None:
     [row] = await fetch("SELECT before_uuid FROM restorations WHERE database_id = $1", (await row_of(made)).id)
-    before: UUID = row["before_uuid"]
+    before: UUID | None = row["before_uuid"]
     return before
 
 
@@ -315,10 +317,13 @@ async def test_a_restore_in_place_that_the_loss_of_its_host_stopped_goes_on_else
     async with session(made) as tenant:
         await tenant.execute("INSERT INTO visits VALUES (100, 'by mistake')")
     there = await row_of(made)
+    # One at a time is taken of a database: the restore waits with its own until the lock is held.
+    other = await add_backup(there, kind=BackupKind.MANUAL, status=BackupStatus.RUNNING)
     answer = await place.caller.post(f"/databases/{database}/restorations", {"backup_uuid": wanted["uuid"]})
     operation = body_of(answer, 202)["operation"]["uuid"]
-    await until(lambda: _is_closed_for_it(made))
+    await until(lambda: _before_of(made))
     async with database_lock(database):
+        await fetch("UPDATE backups SET status = 'cancelled' WHERE uuid = $1", other)
         # Its exchange can't go on from here, as when the host doesn't answer.
         await until(lambda: _is_exchanging(made))
         error_of(await place.caller.delete(f"/databases/{database}"), 409, "restoration_in_progress")
@@ -335,10 +340,6 @@ async def test_a_restore_in_place_that_the_loss_of_its_host_stopped_goes_on_else
     assert (after["status"], after["port"] == place.server.port, await visits(after)) == ("active", False, 3)
     await until(lambda: place.is_closed(restore_workflow_id(restoration["uuid"])))
     await _is_untouched(place, there)
-
-
-async def _is_closed_for_it(made: dict[str, Any]) -> bool:
-    return (await row_of(made)).restoring_at is not None
 
 
 async def _is_exchanging(made: dict[str, Any]) -> bool:

@@ -12,10 +12,11 @@ from app.contracts.base import Engine
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.backups.support import add_backup, database_row
-from tests.restores.support import WAIT, backed_up, ended, filled, refusal, visits
+from tests.restores.support import backed_up, filled, refusal, visits
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
+from tests.support.waited import WAIT, waited
 from tests.support.waiting import until
 
 _LIMIT = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
@@ -48,7 +49,7 @@ async def test_a_deletion_that_is_undone_leaves_nothing_to_be_backed_up(
     assert await refusal(steps, database) == FINAL_BACKUP_PENDING
     [backup] = await until(lambda: _finals(database, "completed"))
     await _destroy(steps, database)
-    again = data_of(await caller.create("was", wait=True, source={"backup_uuid": str(backup)}), 201)
+    again = await caller.created("was", source={"backup_uuid": str(backup)})
     assert await visits(again) == 3
 
 
@@ -68,7 +69,7 @@ async def test_of_a_team_at_its_limit_it_is_taken_when_the_grace_is_over(
     assert await refusal(steps, database) == FINAL_BACKUP_PENDING
     [backup] = await until(lambda: _finals(database, "completed"))
     await _destroy(steps, database)
-    again = data_of(await caller.create("was", wait=True, source={"backup_uuid": str(backup)}), 201)
+    again = await caller.created("was", source={"backup_uuid": str(backup)})
     assert await visits(again) == 3
 
 
@@ -124,9 +125,8 @@ async def _restore(caller: Caller, made: dict[str, Any], backup: dict[str, Any])
 
 
 async def _restored(caller: Caller, made: dict[str, Any], backup: dict[str, Any]) -> None:
-    answer = await _restore(caller, made, backup)
-    operation = body_of(answer, answer.status_code)["operation"]["uuid"]
-    assert (await ended(caller, operation))["status"] == "succeeded"
+    restored = await waited(caller, await _restore(caller, made, backup), "/databases", status=200)
+    assert restored["operation"]["status"] == "succeeded"
 
 
 async def _finals(database: UUID, *statuses: str) -> list[UUID]:
