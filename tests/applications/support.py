@@ -11,6 +11,21 @@ from tests.support.service import RunningService
 from tests.support.waiting import until
 
 ENGINES = tuple(engine.value for engine in Engine)
+GATED = {
+    "postgres": "CREATE TABLE a (id integer);\n"
+    "DO $$ BEGIN WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.05); END LOOP; END $$;\n"
+    "CREATE TABLE b (id integer);\n",
+    "mysql": "CREATE TABLE a (id integer);\nCALL waits();\nCREATE TABLE b (id integer);\n",
+}
+"""Scripts whose second statement ends when the database's gate is opened; on a copy, which has no rows, at once."""
+_SHUT_GATE = {
+    "postgres": ("CREATE TABLE gate (n integer)", "INSERT INTO gate VALUES (1)"),
+    "mysql": (
+        "CREATE TABLE gate (n integer)",
+        "INSERT INTO gate VALUES (1)",
+        "CREATE PROCEDURE waits() BEGIN WHILE EXISTS (SELECT * FROM gate) DO DO SLEEP(0.05); END WHILE; END",
+    ),
+}
 TWO_TABLES = "CREATE TABLE a (id integer PRIMARY KEY);\nCREATE TABLE b (id integer PRIMARY KEY);\n"
 
 
@@ -58,6 +73,24 @@ async def running_statement(caller: Caller, application: Any, index: int) -> Non
         return any(entry["index"] == index and entry["status"] == "running" for entry in log)
 
     await until(look)
+
+
+async def gated(caller: Caller, engine: str, name: str = "db") -> Any:
+    """A new database with a gate, which is shut."""
+    database = await caller.created(name, db_type=engine)
+    await _execute(database, *_SHUT_GATE[engine])
+    return database
+
+
+async def open_gate(database: Any) -> None:
+    await _execute(database, "DELETE FROM gate")
+
+
+async def _execute(database: Any, *statements: str) -> None:
+    connected = postgres if database["db_type"] == Engine.POSTGRES else mysql
+    async with connected(database["connection_string"]) as session:
+        for statement in statements:
+            await session.execute(statement)
 
 
 async def tables(database: Any) -> list[str]:

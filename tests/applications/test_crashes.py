@@ -12,9 +12,12 @@ from app.engines.base import Tenant
 from app.hosts.adapters import Adapters
 from app.store.session import fetch
 from tests.applications.support import (
+    GATED,
     ask,
     catalogs,
     ended,
+    gated,
+    open_gate,
     running_statement,
     tables,
 )
@@ -23,10 +26,7 @@ from tests.support.service import RunningService
 from tests.support.store import store
 from tests.support.waiting import until
 
-SLOW = {
-    "postgres": "CREATE TABLE a (id integer);\nSELECT pg_sleep(2);\nCREATE TABLE b (id integer);\n",
-    "mysql": "CREATE TABLE a (id integer);\nDO SLEEP(2);\nCREATE TABLE b (id integer);\n",
-}
+SLOW_REHEARSAL = "CREATE TABLE a (id integer);\nDO SLEEP(5);\nCREATE TABLE b (id integer);\n"
 
 
 async def restart(service: RunningService) -> None:
@@ -35,13 +35,14 @@ async def restart(service: RunningService) -> None:
 
 
 async def test_a_transaction_that_was_not_committed_is_begun_anew(service: RunningService, caller: Caller) -> None:
-    database = await caller.created(db_type="postgres")
-    application = await ask(caller, database, SLOW["postgres"], wait=False)
+    database = await gated(caller, "postgres")
+    application = await ask(caller, database, GATED["postgres"], wait=False)
     await running_statement(caller, application, 2)
     await restart(service)
+    await open_gate(database)
     after = await ended(caller, application)
     assert after["status"] == "completed", after
-    assert await tables(database) == ["a", "b"]
+    assert await tables(database) == ["a", "b", "gate"]
     async with store(service.control_dsn):
         [row] = await fetch("SELECT attempt, losses FROM blueprint_applications WHERE id = $1", application["id"])
     assert (row["attempt"], row["losses"]) == (2, 1)
@@ -81,8 +82,8 @@ async def test_a_transaction_that_was_committed_is_not_begun_anew(service: Runni
 
 
 async def test_statements_that_stay_are_listed_and_not_run_again(service: RunningService, caller: Caller) -> None:
-    database = await caller.created(db_type="mysql")
-    application = await ask(caller, database, SLOW["mysql"], wait=False)
+    database = await gated(caller, "mysql")
+    application = await ask(caller, database, GATED["mysql"], wait=False)
     await running_statement(caller, application, 2)
     await restart(service)
     after = await ended(caller, application)
@@ -90,14 +91,14 @@ async def test_statements_that_stay_are_listed_and_not_run_again(service: Runnin
     assert [entry["status"] for entry in after["execution_log"]] == ["succeeded", "unknown", "skipped"]
     assert "stays" in after["execution_log"][0]["note"]
     assert "Statement 2 (line 2) may or may not have run" in after["error_message"]
-    assert await tables(database) == ["a"]
+    assert await tables(database) == ["a", "gate"]
 
 
 @pytest.mark.parametrize("dry_run", [pytest.param(False, marks=pytest.mark.soak), True])
 async def test_a_rehearsal_is_cleared_away(service: RunningService, caller: Caller, dry_run: bool) -> None:
     database = await caller.created(db_type="mysql")
     before = await catalogs(service, database)
-    application = await ask(caller, database, SLOW["mysql"], wait=False, dry_run=dry_run)
+    application = await ask(caller, database, SLOW_REHEARSAL, wait=False, dry_run=dry_run)
     async with store(service.control_dsn):
         query = "SELECT 1 FROM blueprint_applications WHERE id = $1 AND scratch_name IS NOT NULL"
         await until(lambda: fetch(query, application["id"]))
@@ -114,11 +115,12 @@ async def test_a_rehearsal_is_cleared_away(service: RunningService, caller: Call
 
 
 async def test_a_dry_run_whose_worker_dies(service: RunningService, caller: Caller) -> None:
-    database = await caller.created(db_type="postgres")
+    database = await gated(caller, "postgres")
     before = await catalogs(service, database)
-    application = await ask(caller, database, SLOW["postgres"], wait=False, dry_run=True)
+    application = await ask(caller, database, GATED["postgres"], wait=False, dry_run=True)
     await running_statement(caller, application, 2)
     await restart(service)
+    await open_gate(database)
     assert (await ended(caller, application))["status"] == "rolled_back"
     assert await catalogs(service, database) == before
 
@@ -149,7 +151,7 @@ async def test_a_rehearsal_that_ends_each_time_is_begun_a_few_times(service: Run
     database = await caller.created(db_type="mysql")
     async with store(service.control_dsn):
         with service.frozen("worker"):
-            application = await ask(caller, database, SLOW["mysql"], wait=False, dry_run=True)
+            application = await ask(caller, database, SLOW_REHEARSAL, wait=False, dry_run=True)
             query = "UPDATE blueprint_applications SET attempt = 3, losses = 2, scratch_name = $2 WHERE id = $1"
             await fetch(query, application["id"], engine_name())
         after = await ended(caller, application)

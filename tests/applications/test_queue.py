@@ -1,14 +1,11 @@
 """One application after the other, and what becomes of them when their database goes."""
 
-import asyncio
-
 import pytest
 
 from app.contracts.queues import apply_workflow_id
 from app.core.temporal import connect
 from app.store.session import fetch
-from tests.applications.support import ENGINES, ask, ended, running_statement, seen, tables
-from tests.applications.test_crashes import SLOW
+from tests.applications.support import ENGINES, GATED, ask, ended, gated, open_gate, running_statement, seen, tables
 from tests.support.answers import data_of, error_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -19,30 +16,36 @@ each_engine = pytest.mark.parametrize("engine", ENGINES)
 
 @each_engine
 async def test_two_at_once_queue_up(caller: Caller, engine: str) -> None:
-    database = await caller.created(db_type=engine)
-    first = await ask(caller, database, SLOW[engine], wait=False)
+    database = await gated(caller, engine)
+    first = await ask(caller, database, GATED[engine], wait=False)
     others = [await ask(caller, database, f"CREATE TABLE {name} (id integer)", wait=False) for name in "cd"]
     await running_statement(caller, first, 2)
     assert [(await seen(caller, other))["status"] for other in others] == ["pending"] * 2
+    await open_gate(database)
     assert (await ended(caller, first))["status"] == "completed"
     ends = [await ended(caller, application) for application in (first, *others)]
     assert [end["status"] for end in ends] == ["completed"] * 3
     assert ends[0]["completed_at"] <= ends[1]["started_at"] <= ends[1]["completed_at"] <= ends[2]["started_at"]
-    assert await tables(database) == ["a", "b", "c", "d"]
+    assert await tables(database) == ["a", "b", "c", "d", "gate"]
 
 
 async def test_databases_dont_wait_for_each_other(caller: Caller) -> None:
-    databases = [await caller.created(f"db-{number}", db_type="postgres") for number in range(3)]
-    asked = await asyncio.gather(*(ask(caller, database, SLOW["postgres"]) for database in databases))
-    assert [application["status"] for application in asked] == ["completed"] * 3
-    starts, ends = ([application[which] for application in asked] for which in ("started_at", "completed_at"))
+    databases = [await gated(caller, "postgres", f"db-{number}") for number in range(3)]
+    asked = [await ask(caller, database, GATED["postgres"], wait=False) for database in databases]
+    for application in asked:
+        await running_statement(caller, application, 2)
+    for database in databases:
+        await open_gate(database)
+    after = [await ended(caller, application) for application in asked]
+    assert [application["status"] for application in after] == ["completed"] * 3
+    starts, ends = ([application[which] for application in after] for which in ("started_at", "completed_at"))
     assert max(starts) < min(ends)
 
 
 @each_engine
 async def test_a_database_that_is_deleted_meanwhile(caller: Caller, engine: str) -> None:
-    database = await caller.created(db_type=engine)
-    first = await ask(caller, database, SLOW[engine], wait=False)
+    database = await gated(caller, engine)
+    first = await ask(caller, database, GATED[engine], wait=False)
     second = await ask(caller, database, "CREATE TABLE c (id integer)", wait=False)
     await running_statement(caller, first, 2)
     data_of(await caller.delete(f"/databases/{database['uuid']}"))
@@ -75,11 +78,11 @@ async def test_a_database_that_is_not_active(service: RunningService, caller: Ca
 
 @each_engine
 async def test_a_workflow_that_an_operator_cancels(service: RunningService, caller: Caller, engine: str) -> None:
-    database = await caller.created(db_type=engine)
-    application = await ask(caller, database, SLOW[engine], wait=False)
+    database = await gated(caller, engine)
+    application = await ask(caller, database, GATED[engine], wait=False)
     await running_statement(caller, application, 2)
     client = await connect(service.temporal.address, "default")
     await client.get_workflow_handle(apply_workflow_id(application["id"], dry_run=False)).cancel()
     after = await ended(caller, application)
     assert after["status"] == "failed"
-    assert await tables(database) == ([] if engine == "postgres" else ["a"])
+    assert await tables(database) == (["gate"] if engine == "postgres" else ["a", "gate"])

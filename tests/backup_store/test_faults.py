@@ -11,6 +11,7 @@ from app.backups.storage.parts import PART_BYTES
 from tests.backup_store.conftest import BucketOfTest
 from tests.support.backups import backed_up, chunks_of, manifest_of, random_dump, restored
 from tests.support.store_faults import Fault
+from tests.support.waiting import LIMIT_SECONDS, until
 
 DUMP = random_dump(2 * PART_BYTES + 1000)
 """Of three parts."""
@@ -37,7 +38,8 @@ async def left(bucket: BucketOfTest) -> list[str]:
 async def test_a_write_that_fails_in_the_middle(
     bucket: BucketOfTest, fault: Fault, error: type[BackupStoreError]
 ) -> None:
-    store, backup = bucket.store(timeout_seconds=3), uuid4()
+    # Only what hangs ends by the limit, which holds for the other parts too.
+    store, backup = bucket.store(timeout_seconds=10 if fault is Fault.HANG else 20), uuid4()
     bucket.way.decide = lambda method, path: fault if method == "PUT" and "00000001" in path else None
     with pytest.raises(error) as failed:
         await store.write(backup, store.new_key(backup), chunks_of(DUMP))
@@ -98,19 +100,22 @@ async def test_a_write_whose_store_stays_away_ends(bucket: BucketOfTest) -> None
 
 
 async def test_other_writes_go_on_while_one_hangs(bucket: BucketOfTest) -> None:
-    store, hanging = bucket.store(timeout_seconds=4), uuid4()
+    store, hanging = bucket.store(timeout_seconds=LIMIT_SECONDS), uuid4()
     bucket.way.decide = lambda _method, path: Fault.HANG if str(hanging) in path else None
     writing = asyncio.create_task(store.write(hanging, store.new_key(hanging), chunks_of(DUMP)))
+    await until(lambda: any(str(hanging) in path for _method, path in bucket.way.seen))
     manifest = await backed_up(store, b"another dump")
     assert await restored(store, manifest.backup) == b"another dump"
     assert not writing.done()
-    with pytest.raises(StoreUnavailable):
+    bucket.way.decide = lambda _method, _path: None  # or what it has written is not removed before a limit either
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
         await writing
 
 
 @pytest.mark.parametrize("fault", [Fault.ERROR, Fault.BREAK, Fault.FORBIDDEN], ids=lambda fault: fault.name)
 async def test_a_manifest_that_is_not_written_makes_no_backup(bucket: BucketOfTest, fault: Fault) -> None:
-    store, backup = bucket.store(timeout_seconds=3), uuid4()
+    store, backup = bucket.store(), uuid4()
     key = store.new_key(backup)
     stored = await store.write(backup, key, chunks_of(b"a dump"))
     bucket.way.decide = lambda method, path: fault if path.endswith("manifest") and method == "PUT" else None
@@ -127,11 +132,10 @@ async def test_a_manifest_that_is_not_written_makes_no_backup(bucket: BucketOfTe
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
 async def test_a_read_that_fails_says_so(bucket: BucketOfTest, fault: Fault, error: type[BackupStoreError]) -> None:
-    store = bucket.store(timeout_seconds=2)
-    manifest = await backed_up(store, b"a dump")
+    manifest = await backed_up(bucket.store(), b"a dump")
     bucket.way.decide = lambda method, path: fault if ".age" in path else None
     with pytest.raises(error):
-        await restored(store, manifest.backup)
+        await restored(bucket.store(timeout_seconds=2 if fault is Fault.HANG else 20), manifest.backup)
 
 
 async def test_a_bucket_that_is_gone_is_no_missing_backup(bucket: BucketOfTest) -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from app.core.secrets import new_key_setting
 from app.local.errors import StackError
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.services import server_environ, start
 from tests.support.forks import ForkedApi
+from tests.support.ports import free_port
+from tests.support.waiting import LIMIT_SECONDS
 
 
 def forked_api(folder: Path, **settings: str) -> ForkedApi:
@@ -30,5 +32,5 @@ async def test_each_has_its_own_environment_and_end(tmp_path: Path, control_dsn:
     await first.kill()
     assert first.returncode == -signal.SIGKILL
     assert second.returncode is None
-    await second.stop()
+    await second.stop(timeout=LIMIT_SECONDS)
     assert second.returncode == 0

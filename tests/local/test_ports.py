@@ -48,11 +48,14 @@ def test_a_server_takes_a_port_from_others(host: str, listens: str) -> None:
 
 @pytest.mark.parametrize(("host", "listens"), [(LOOPBACK, "127.0.0.2"), ("::1", LOOPBACK)])
 def test_a_server_at_another_address_takes_no_port(host: str, listens: str) -> None:
-    with socket.socket(_family(host)) as held:
-        held.bind((host, 0))
-        port = held.getsockname()[1]
-        with socket.create_server((listens, port), family=_family(listens)):
-            assert not is_taken_by_others(host, port, group=-1)
+    with socket.socket(_family(host)) as held, socket.socket(_family(listens)) as server:
+        port = 0
+        # What is free where everybody's servers are is free at the other address, too.
+        for end, address in sorted(((held, host), (server, listens)), key=lambda one: one[1] != LOOPBACK):
+            end.bind((address, port))
+            port = end.getsockname()[1]
+        server.listen()
+        assert not is_taken_by_others(host, port, group=-1)
 
 
 def _family(address: str) -> socket.AddressFamily:

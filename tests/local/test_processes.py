@@ -12,7 +12,7 @@ import pytest
 from app.local.errors import StackError
 from app.local.processes import ChildProcess, Command, run_to_end
 from app.local.service_user import service_user
-from tests.support.waiting import is_running, until
+from tests.support.waiting import LIMIT_SECONDS, is_running, until
 
 _SPAWN_HELPER = "import subprocess, time; print(subprocess.Popen(['sleep', '300']).pid, flush=True); time.sleep(300)"
 _START_AND_SLEEP = """
@@ -35,7 +35,7 @@ async def test_stopping_ends_the_whole_group(tmp_path: Path) -> None:
     await until(lambda: log.read_text().endswith("\n"))
     helper = int(log.read_text())
     assert psutil.pid_exists(helper)
-    await child.stop(timeout=5)
+    await child.stop(timeout=LIMIT_SECONDS)
     assert child.returncode == -signal.SIGTERM
     await until(lambda: not is_running(helper))
 

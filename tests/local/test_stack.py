@@ -79,7 +79,7 @@ async def test_a_ready_stack_serves(running: StackProcess) -> None:
     assert stack.hosts[1].flavour in ("mysql", "mariadb")
     assert stack.api_key in running.output
     assert stack.api_url in running.output
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=LIMIT_SECONDS) as http:
         pages = re.findall(r"http://\S+/metrics", running.output)
         assert len(pages) == 2
         for page in pages:
@@ -92,7 +92,7 @@ async def test_no_log_outgrows_its_bound(running: StackProcess) -> None:
     names = iter(range(10_000))
 
     async def write_more() -> bool:
-        async with httpx.AsyncClient(base_url=running.stack.api_url) as http:
+        async with httpx.AsyncClient(base_url=running.stack.api_url, timeout=LIMIT_SECONDS) as http:
             for _ in range(50):
                 await http.get("/health/live")
         dsn = urlsplit(running.stack.control_dsn)
@@ -293,7 +293,8 @@ async def _pools_are_full(stack: StackProcess) -> bool:
 
 
 async def _regions(stack: StackProcess) -> list[str]:
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {stack.stack.api_key}"}) as http:
+    headers = {"Authorization": f"Bearer {stack.stack.api_key}"}
+    async with httpx.AsyncClient(headers=headers, timeout=LIMIT_SECONDS) as http:
         entries = (await http.get(f"{stack.stack.api_url}/api/v1/database_types")).json()["data"]
     return [region["code"] for entry in entries for region in entry["regions"]]
 

@@ -15,12 +15,13 @@ import pytest_asyncio
 from rich.console import Console
 
 from app.local.errors import StackError
-from app.local.ports import LOOPBACK, PortAllocator, free_port
+from app.local.ports import LOOPBACK, PortAllocator
 from app.local.processes import ChildProcess, Command
 from app.local.screen import Screen
 from app.local.services import Service, start
 from app.local.supervisor import Supervisor, all_of
-from tests.support.waiting import is_running, until
+from tests.support.ports import free_port
+from tests.support.waiting import LIMIT_SECONDS, is_running, until
 
 
 class Part(Service):
@@ -161,12 +162,14 @@ async def test_stopping_leaves_nothing(tmp_path: Path, supervisor: Supervisor) -
 
 async def test_a_part_is_given_the_time_that_it_needs_to_stop(tmp_path: Path, supervisor: Supervisor) -> None:
     log, end = tmp_path / "log", tmp_path / "end"
-    part = Part(log, f"trap 'sleep 1; echo clean > {end}; exit' TERM; echo serving; while :; do sleep 0.1; done")
+    script = f"trap 'sleep %d; echo clean > {end}; exit' TERM; echo serving; while :; do sleep 0.1; done"
+    part = Part(log, script % 60)
     part.stop_seconds = 0.2
     await supervisor.launch(part, "it")
     await supervisor.stop()
     assert not end.exists()
-    part.stop_seconds = 10
+    part.script = script % 1
+    part.stop_seconds = LIMIT_SECONDS
     await supervisor.launch(part, "it")
     await supervisor.stop()
     assert end.read_text() == "clean\n"

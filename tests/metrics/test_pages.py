@@ -1,11 +1,12 @@
 """The metrics pages of the API and of a worker, read as Prometheus reads them."""
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from tests.applications.support import applied
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.metrics import Scrape, scrape
+from tests.support.ports import free_port
 from tests.support.proxy import proxy
 from tests.support.service import REGION, RunningService
 from tests.support.waiting import until
@@ -55,7 +56,9 @@ async def test_a_worker_counts_its_work(service: RunningService, caller: Caller)
         completed = page.value("temporal_workflow_completed_total", workflow_type="ProvisionDatabase")
         # A deletion is answered when access has ended; the step weighs what it left, and ends after that.
         revoked = page.value(ACTIVITY, activity="revoke_access", outcome="ok")
-        return page if completed >= earlier + 2 and revoked > revoked_before else None
+        # Empty when Temporal did not answer in time.
+        asked = page.labels("headwater_task_queue_backlog", "queue")
+        return page if completed >= earlier + 2 and revoked > revoked_before and asked else None
 
     after = await until(look)
     assert after is not None

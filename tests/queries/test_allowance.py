@@ -100,7 +100,8 @@ async def test_places_of_a_process_that_died_free_themselves(service: RunningSer
 
 async def test_an_answer_that_comes_after_its_place_was_given_away(service: RunningService) -> None:
     asked = await free(service)
-    asking = asyncio.create_task(asked.ask({**sql("DELETE FROM orders WHERE id = 1", "write"), "delay": 1.5}))
+    service.model.released.clear()
+    asking = asyncio.create_task(asked.ask({**sql("DELETE FROM orders WHERE id = 1", "write"), "held": True}))
 
     async def expired() -> bool:
         async with store(service.control_dsn):
@@ -111,6 +112,7 @@ async def test_an_answer_that_comes_after_its_place_was_given_away(service: Runn
         return bool(rows)
 
     await until(expired)
+    service.model.released.set()
     error_of(await asking, 503, "language_model_unavailable")
     assert await asked.run("SELECT count(*) FROM orders") == [(3,)]
     assert await counted(service, asked) == 0

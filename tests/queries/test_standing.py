@@ -27,6 +27,7 @@ async def asked(service: RunningService) -> Asked:
 async def test_who_may_no_longer_ask(service: RunningService, asked: Asked, kind: str, lost: str) -> None:
     model = service.model
     model.released.clear()
+    model.seen.clear()
     text = "SELECT count(*) FROM kept" if kind == "read" else "INSERT INTO kept VALUES (1)"
     question = script(sql(text, kind) | {"held": True})
     asking = asyncio.ensure_future(asked.ask(question=question))

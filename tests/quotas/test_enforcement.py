@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from app.databases import access
 from app.engines.base import AdminAddress, Tenant
 from app.engines.querying import QueryFailed, QueryLimits
 from app.hosts.adapters import admin_place
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.provisioning import enforcement, operator
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
@@ -29,6 +30,7 @@ from tests.quotas.tenant_session import refused, session_of
 from tests.servers import RunningServer
 from tests.support.moves import events_of
 from tests.support.pending_starts import pending_ids
+from tests.support.ports import free_port
 from tests.support.waiting import LIMIT_SECONDS, until
 
 START = datetime(2026, 11, 3, tzinfo=UTC)
@@ -131,15 +133,20 @@ async def _database_on_a_host_at(on_bench: Bench, port: int) -> None:
 async def test_a_host_that_is_down_or_hangs_holds_up_nobody(on_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enforcement, "HOST_SECONDS", 2.0)
     made = await on_bench.create()
-    down = free_port()
+    down, minutes = free_port(), count()
     async with silent_server() as hanging:
         for port in (down, hanging):
             await _database_on_a_host_at(on_bench, port)
+        ill = {f"{LOOPBACK}:{down}", f"{LOOPBACK}:{hanging}"}
+
+        async def only_they_are_unreachable() -> bool:
+            measured = await on_bench.enforce(START + timedelta(minutes=next(minutes)))
+            return measured.databases == 1 and set(measured.unreachable) == ill
+
+        # On a machine with other work the short time may not suffice for the host that is well, once.
         async with asyncio.timeout(LIMIT_SECONDS):
-            measured = await on_bench.enforce(START)
-    assert measured.databases == 1
+            await until(only_they_are_unreachable)
     assert await fetch("SELECT 1 FROM engine_hosts WHERE port = $1 AND sick_until > now()", down)
-    assert set(measured.unreachable) == {f"{LOOPBACK}:{down}", f"{LOOPBACK}:{hanging}"}
     assert (await on_bench.usage(made))["storage_bytes"] > 0
 
 

@@ -1,7 +1,7 @@
 """Whose sessions count as use, and how much: on real hosts, at moments that the tests choose."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from app.upkeep.reconcile.logins import try_logins
 from tests.quotas.bench import Bench, bench
 from tests.quotas.tenant_session import session_of
 from tests.servers import RunningServer
-from tests.support.waiting import ended
+from tests.support.waiting import ended, until
 
 START = datetime(2026, 11, 3, tzinfo=UTC)
 ENGINES = pytest.mark.parametrize("engine", ["postgres", "mysql"])
@@ -56,26 +56,45 @@ async def _metered(on_bench: Bench, made: dict[str, Any], minutes: int) -> float
 async def test_who_comes_and_goes_is_metered_for_about_the_time(
     on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No session lasts for long enough to be there at two looks."""
+    """No session lasts for long enough to be there at two looks. What is true is told look by look: a share of the
+    time would be another one where this process was held up."""
     monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 1.0)
     made = await on_bench.create(db_type=engine)
-    open_for = closed_for = 0.0
+    record = await on_bench.record(made)
+    adapter = await on_bench.adapters.of_host(record.host_id)
+    sessions, names = adapter.sessions, [record.engine_name]
+    now, visits = "closed", 0
+    looks: list[set[str]] = []
+
+    async def look(asked: Sequence[str]) -> dict[str, frozenset[str]]:
+        before, visit_before = now, visits
+        found = await sessions(asked)
+        looks.append({before, now} if visits == visit_before else {before, "changing", now})
+        return found
+
+    async def gone() -> bool:
+        return not await sessions(names)
 
     async def visit() -> None:
-        nonlocal open_for, closed_for
-        before = asyncio.get_running_loop().time()
+        nonlocal now, visits
+        now, visits = "changing", visits + 1
         async with session_of(made):
-            opened = asyncio.get_running_loop().time()
+            now = "open"
             await asyncio.sleep(0.12)
-        closed = asyncio.get_running_loop().time()
+            now = "changing"
+        await until(gone)
+        now = "closed"
         await asyncio.sleep(0.12)
-        open_for += closed - opened
-        closed_for += asyncio.get_running_loop().time() - closed + opened - before
 
+    monkeypatch.setattr(adapter, "sessions", look)
     async with again_and_again(visit):
         share = await _metered(on_bench, made, 8)
-    # 32 looks at random moments: one in thousands of such tests would be as far off.
-    assert abs(share - open_for / (open_for + closed_for)) < 0.35
+    # Those of the first measurement, before which there is no time to count.
+    del looks[: enforcement.SESSION_LISTS]
+    assert len(looks) == 8 * enforcement.SESSION_LISTS
+    certainly, possibly = (sum(one == {"open"} for one in looks), sum(one != {"closed"} for one in looks))
+    assert possibly - certainly < len(looks), "of some it is certain what they saw"
+    assert certainly <= share * len(looks) <= possibly
 
 
 @ENGINES
