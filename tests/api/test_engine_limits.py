@@ -1,14 +1,30 @@
 """A change of quotas reaches the engine: what it says then is what it does."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
+import httpx
 import pytest
+import pytest_asyncio
 
 from tests.mysql_client import query
 from tests.servers import RunningServer
 from tests.support.answers import body_of
 from tests.support.client import Caller
+from tests.support.service import RunningService
+
+
+@pytest_asyncio.fixture(scope="module")
+async def patient(service: RunningService) -> AsyncIterator[httpx.AsyncClient]:
+    """Of an API that waits for the engine as long as a busy machine may take."""
+    async with service.another_api(LIMITS_TIMEOUT_SECONDS="60") as (http, _):
+        yield http
+
+
+@pytest_asyncio.fixture
+async def caller(service: RunningService, patient: httpx.AsyncClient) -> Caller:
+    return await service.caller(http=patient)
 
 
 async def test_postgres_takes_on_the_limit(caller: Caller, postgres_server: RunningServer) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -10,12 +11,15 @@ import httpx
 import pytest
 
 from app.auth.keys import create_key
+from app.auth.standing import LONG_SECONDS
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool
+from tests.support.moves import make_active
+from tests.support.waiting import until
 
 
 async def another_key(caller: Caller) -> Caller:
@@ -314,7 +318,7 @@ async def test_a_long_answer_is_given_to_who_is_still_in_the_team(shared: LoneAp
     owner, guest = await shared.caller(), await shared.caller()
     team = owner.team_id
     await joined(owner, team, guest)
-    waiting = {"wait": "true", "timeout": "3"}
+    waiting = {"wait": "true", "timeout": "120"}
     body = {"name": "awaited", "team_id": team}
     made = asyncio.ensure_future(guest.post("/databases", body, params=waiting))
     while not (listed := data_of(await owner.get("/operations"))):
@@ -323,7 +327,12 @@ async def test_a_long_answer_is_given_to_who_is_still_in_the_team(shared: LoneAp
     asked = "SELECT window_count FROM api_key_usage WHERE key_id = $1"
     while (await fetch(asked, guest.key_id))[0][0] < 3:
         assert not made.done()
+    begun = monotonic()
     data_of(await owner.delete(member(team, guest)))
+    await until(lambda: monotonic() - begun > LONG_SECONDS + 0.2)
+    assert not made.done()
+    assert not operation.done()
+    await make_active(listed[0]["database_uuid"])
     for answer in await asyncio.gather(made, operation):
         error_of(answer, 403, "not_a_member")
 

@@ -17,6 +17,7 @@ from tests.credentials.support import REFUSED, add_user, credentials, is_refused
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
+from tests.support.store import store
 from tests.support.waiting import until
 
 USER = {
@@ -127,10 +128,13 @@ async def test_open_sessions_are_counted_and_end_with_the_user(caller: Caller) -
         await holding
 
 
-async def test_one_whose_time_is_over_ends_by_itself(caller: Caller, engine: str) -> None:
+async def test_one_whose_time_is_over_ends_by_itself(service: RunningService, caller: Caller, engine: str) -> None:
     made = await caller.created(db_type=engine)
-    soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
-    user = await add_user(caller, made, "guest", expires_at=soon)
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    user = await add_user(caller, made, "guest", expires_at=later)
+    assert await run(user["connection_string"]) == 1
+    async with store(service.control_dsn):
+        await fetch("UPDATE database_users SET expires_at = now() WHERE login_name = $1", user["db_username"])
     path = f"/databases/{made['uuid']}/users"
 
     async def gone() -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from app.core.settings import Settings
+from app.webhooks.egress import sender as sending
 from app.webhooks.egress.lookups import Lookups, resolve_by_system
 from app.webhooks.egress.sender import Sender
 from tests.egress.conftest import NAME
 from tests.support.name_server import NameServer
 from tests.support.receiver import Receiver
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 MANY = 300
 """More than there are threads."""
@@ -30,12 +31,21 @@ def asked_by_the_system(names: NameServer, monkeypatch: pytest.MonkeyPatch) -> N
     return names
 
 
-async def test_other_teams_deliveries_go_on(asked_by_the_system: NameServer, outside: Receiver) -> None:
+async def test_other_teams_deliveries_go_on(
+    asked_by_the_system: NameServer, outside: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "CONNECT_SECONDS", LIMIT_SECONDS)
     names = asked_by_the_system
-    names.answers, names.patience = {NAME: [["127.0.0.1"]]}, 6
+    names.answers, names.patience = {NAME: [["127.0.0.1"]]}, LIMIT_SECONDS
     dead = [f"dead-{number}.example.com" for number in range(MANY)]
     names.silent.update(dead)
-    sender = Sender(Settings(webhook_allow_cidrs=("127.0.0.0/8",), webhook_ca_file=outside.ca_file))
+    sender = Sender(
+        Settings(
+            webhook_allow_cidrs=("127.0.0.0/8",),
+            webhook_ca_file=outside.ca_file,
+            webhook_timeout_seconds=LIMIT_SECONDS,
+        )
+    )
     try:
         hanging = [asyncio.create_task(sender.send(f"https://{host}/", {}, b"{}", party="team-1")) for host in dead]
         # As many as one party may have under way.
@@ -45,6 +55,9 @@ async def test_other_teams_deliveries_go_on(asked_by_the_system: NameServer, out
         assert not any(one.done() for one in hanging)
         # The same team's own addresses need no lookup.
         assert (await sender.send(outside.url(), {}, b"{}", party="team-1")).delivered
+        # Nobody listens there. A resolver that has no answer asks again.
+        names.answers.update({host: [["127.0.0.9"]] for host in dead})
+        names.silent.clear()
         for lost in await asyncio.gather(*hanging):
             assert lost.error is not None
             assert lost.error.startswith("No connection")

@@ -37,7 +37,7 @@ async def sender(outside: Receiver, **settings: Any) -> AsyncIterator[Sender]:
 
 @pytest_asyncio.fixture
 async def by(outside: Receiver) -> AsyncIterator[Sender]:
-    async with sender(outside, webhook_timeout_seconds=2) as made:
+    async with sender(outside, webhook_timeout_seconds=LIMIT_SECONDS) as made:
         yield made
 
 
@@ -120,9 +120,10 @@ async def test_nothing_else_does(by: Sender, outside: Receiver, status: int) -> 
     assert str(status) in (refused.error or "")
 
 
-async def test_one_that_hangs(by: Sender, outside: Receiver) -> None:
+async def test_one_that_hangs(outside: Receiver) -> None:
     outside.replies["/hook?a=b"] = hang
-    hung = await send(by, outside)
+    async with sender(outside, webhook_timeout_seconds=2) as by:
+        hung = await send(by, outside)
     assert (hung.code, hung.error) == (None, "No answer within 2 s.")
     assert hung.duration > 1.9
 
@@ -142,7 +143,7 @@ async def test_one_that_is_not_there(by: Sender, outside: Receiver) -> None:
     assert "refused" in (gone.error or "").lower()
 
 
-async def test_one_that_drips_its_head(by: Sender, outside: Receiver) -> None:
+async def test_one_that_drips_its_head(outside: Receiver) -> None:
     async def drip(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n")
         for number in range(1000):
@@ -150,7 +151,8 @@ async def test_one_that_drips_its_head(by: Sender, outside: Receiver) -> None:
             await asyncio.sleep(0.05)
 
     outside.replies["/hook?a=b"] = drip
-    dripping = await send(by, outside)
+    async with sender(outside, webhook_timeout_seconds=2) as by:
+        dripping = await send(by, outside)
     assert dripping.error == "No answer within 2 s."
 
 

@@ -9,6 +9,7 @@ from app.engines.dumping import Content, DumpFormat
 from app.engines.mysql.dumps.tools import find_tool
 from app.engines.mysql.flavours import flavour_of
 from tests.engines.harness import EngineHost, as_root, session_of
+from tests.support.waiting import until
 
 
 async def dumped(
@@ -47,3 +48,15 @@ async def helpers_left(host: EngineHost, tenant: Tenant) -> tuple[list[str], int
     accounts = await as_root(host, f"SELECT user FROM mysql.user WHERE user LIKE '{tenant.name}\\_%'")
     sessions = await as_root(host, f"SELECT id FROM information_schema.processlist WHERE user LIKE '{tenant.name}\\_%'")
     return [user for (user,) in accounts], len(sessions)
+
+
+async def until_left(host: EngineHost, tenant: Tenant, *users: str) -> None:
+    """These accounts are all that is left of dumps and loads. A session that was ended is listed until its thread has
+    come to an end."""
+
+    async def without_sessions() -> bool:
+        accounts, sessions = await helpers_left(host, tenant)
+        assert accounts == list(users)
+        return not sessions
+
+    await until(without_sessions)

@@ -15,6 +15,7 @@ from tests.engines.test_dumps_postgres import cut_often, make_everything
 from tests.servers import RunningServer
 from tests.support.logs import logged_by
 from tests.support.shared_blocks import said_to_share
+from tests.support.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
 
@@ -25,7 +26,9 @@ async def sharing(host: EngineHost, engine_server: RunningServer) -> AsyncIterat
         yield host
 
 
-async def test_the_copy_is_equal_and_its_source_goes_on(sharing: EngineHost) -> None:
+async def test_the_copy_is_equal_and_its_source_goes_on(sharing: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A machine with other work copies for longer than logins are to wait.
+    monkeypatch.setattr(copying, "COPY_HELD_SECONDS", LIMIT_SECONDS)
     before = await sharing.catalog()
     async with tenants(sharing, 2) as [source, target]:
         await make_everything(sharing, source)

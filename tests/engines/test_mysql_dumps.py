@@ -15,7 +15,7 @@ from app.engines.mysql import connection
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.dumps.tables import TableList, table_ids
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
-from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool
+from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool, until_left
 from tests.engines.test_dumps import tables
 from tests.support.waiting import until
 
@@ -123,7 +123,7 @@ async def test_a_table_that_is_changed_before_the_dump_has_it_fails_it(
         await run_all(host, tenant, *HELD_UP)
         with pytest.raises(DumpRefused, match=reason):
             await dumped(host, tenant, partial(run_all, host, tenant, change))
-        assert await helpers_left(host, tenant) == ([], 0)
+        await until_left(host, tenant)
 
 
 async def test_a_table_that_is_locked_for_ever_fails_it(host: EngineHost) -> None:
@@ -251,7 +251,7 @@ async def test_a_row_that_the_tool_has_no_memory_for_is_refused_by_name(
         monkeypatch.setattr(dumping_module, "TOOL_MEMORY_BYTES", 64 * 2**20)
         with pytest.raises(DumpRefused, match="the table 'wide'"):
             await dumped(host, tenant)
-        assert await helpers_left(host, tenant) == ([], 0)
+        await until_left(host, tenant)
 
 
 async def test_a_dump_that_is_under_way_has_no_folder_that_a_kill_would_leave(
@@ -272,7 +272,7 @@ async def test_a_dump_that_is_broken_off_leaves_nothing(host: EngineHost) -> Non
                 break
             with pytest.raises(EngineError, match="another dump"):
                 await dumped(host, tenant)
-        assert await helpers_left(host, tenant) == ([], 0)
+        await until_left(host, tenant)
 
 
 async def test_a_dump_whose_session_ends_fails(host: EngineHost) -> None:
@@ -286,7 +286,7 @@ async def test_a_dump_whose_session_ends_fails(host: EngineHost) -> None:
 
         with pytest.raises(EngineError):
             await dumped(host, tenant, kill)
-        assert await helpers_left(host, tenant) == ([], 0)
+        await until_left(host, tenant)
 
 
 async def test_what_a_process_that_died_left_is_removed(host: EngineHost) -> None:
@@ -294,10 +294,10 @@ async def test_what_a_process_that_died_left_is_removed(host: EngineHost) -> Non
         left = [f"CREATE USER '{tenant.name}_{purpose}'@'%' IDENTIFIED BY 'Left-0ver'" for purpose in ("dump", "load")]
         await as_root(host, *left)
         await dumped(host, tenant)
-        assert await helpers_left(host, tenant) == ([f"{tenant.name}_load"], 0)
+        await until_left(host, tenant, f"{tenant.name}_load")
         assert await host.adapter.end_dumps([tenant.name]) == 1
         assert await host.adapter.end_dumps([tenant.name]) == 0
-        assert await helpers_left(host, tenant) == ([], 0)
+        await until_left(host, tenant)
 
 
 async def test_a_host_without_its_tool_says_what_to_install(
@@ -331,4 +331,4 @@ async def test_a_revocation_leaves_a_dump_that_is_under_way(host: EngineHost) ->
             with pytest.raises(EngineError):
                 async for _ in dump.chunks():
                     pass
-        assert await helpers_left(host, tenant) == ([], 0)
+        await until_left(host, tenant)

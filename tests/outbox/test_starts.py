@@ -17,7 +17,7 @@ from app.contracts.queues import (
     TEAM_ATTRIBUTE,
 )
 from app.core.temporal import connect
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.local.temporal import TemporalService
 from app.outbox.starting import Starter, start
 from app.outbox.workflow_starts import INTERACTIVE, UPKEEP, PendingStart, claim_due, record_failure
@@ -25,6 +25,7 @@ from app.store.session import fetch, transaction
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
 from tests.support.pending_starts import make_due, pending_ids, request_pending
+from tests.support.ports import free_port
 from tests.support.waiting import LIMIT_SECONDS
 from workers.search_attributes import register_search_attributes
 
@@ -118,9 +119,11 @@ async def request_start_again(pending: PendingStart) -> None:
 
 
 async def test_a_pending_start_is_left_to_its_writer_at_first(own_store: None) -> None:
-    await request_pending()
-    assert await claim_due() == []
-    (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now()) AS wait FROM workflow_starts")
+    # In one transaction it is always the same moment.
+    async with transaction():
+        await request_pending()
+        assert await claim_due() == []
+        (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now()) AS wait FROM workflow_starts")
     assert 0 < row["wait"] <= 2
     await make_due()
     assert [one.workflow for one in await claim_due()] == ["ApplyLimits"]
@@ -134,11 +137,18 @@ async def test_two_relays_share_the_work(own_store: None, control_dsn: str) -> N
         async with other.transaction(), asyncio.timeout(LIMIT_SECONDS):
             # As another relay that is about to claim these: they are left to it, and not waited for.
             await other.execute("SELECT 1 FROM workflow_starts ORDER BY id LIMIT 2 FOR UPDATE")
-            assert {pending.id for pending in await claim_due()} == set(made[2:])
+            async with transaction():
+                assert {pending.id for pending in await claim_due()} == set(made[2:])
+                # However long the rest takes, they don't become due again.
+                await fetch(
+                    "UPDATE workflow_starts SET next_attempt_at = next_attempt_at + interval '1 hour'"
+                    " WHERE attempts > 0"
+                )
     finally:
         await other.close()
-    assert {pending.id for pending in await claim_due()} == set(made[:2])
-    assert await claim_due() == []
+    async with transaction():
+        assert {pending.id for pending in await claim_due()} == set(made[:2])
+        assert await claim_due() == []
 
 
 async def test_the_urgent_comes_first(own_store: None) -> None:
@@ -153,18 +163,22 @@ async def test_attempts_are_spaced_ever_wider(own_store: None) -> None:
     waits = []
     for _ in range(5):
         await make_due()
-        await claim_due()
-        (row,) = await fetch("SELECT extract(epoch FROM next_attempt_at - now())::float AS wait FROM workflow_starts")
-        waits.append(round(row["wait"], 1))
+        async with transaction():
+            await claim_due()
+            (row,) = await fetch(
+                "SELECT extract(epoch FROM next_attempt_at - now())::float AS wait FROM workflow_starts"
+            )
+        waits.append(row["wait"])
     assert waits == [0.5, 1.0, 2.0, 3.0, 3.0]
 
 
 async def test_a_failed_start_waits_its_turn(own_store: None) -> None:
     await request_pending()
     await make_due()
-    (pending,) = await claim_due()
-    await record_failure(pending, "x" * 1000)
-    assert await claim_due() == []
+    async with transaction():
+        (pending,) = await claim_due()
+        await record_failure(pending, "x" * 1000)
+        assert await claim_due() == []
     (row,) = await fetch("SELECT last_error, attempts FROM workflow_starts")
     assert (row["last_error"], row["attempts"]) == ("x" * 500, 1)
 

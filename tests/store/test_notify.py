@@ -25,9 +25,15 @@ class Row:
         return "done" if self.done else None
 
 
-async def listening(count: int = 1) -> bool:
-    rows = await fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")
-    return len(rows) == count
+async def begun(watch: RowWatch) -> None:
+    """Waits until a new watch listens, and has woken everybody, as it does then: whoever waits from now on is woken by
+    a notice, or by a loss."""
+    with watch.changes(uuid4()) as woken:
+        await asyncio.wait_for(woken.wait(), LIMIT_SECONDS)
+
+
+async def nobody_listens() -> bool:
+    return not await fetch("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")
 
 
 async def changed(row: Row, database: UUID) -> None:
@@ -45,7 +51,7 @@ async def test_what_holds_already_is_not_waited_for(control_dsn: str) -> None:
 
 async def test_a_notice_wakes_only_its_waiters(control_dsn: str) -> None:
     async with store(control_dsn), RowWatch(control_dsn).running() as watch:
-        await until(listening)
+        await begun(watch)
         database, other_database, rows, other = uuid4(), uuid4(), [Row() for _ in range(3)], Row()
         waiting = [asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS)) for row in rows]
         elsewhere = asyncio.create_task(watch.wait_for(other_database, other.look, LIMIT_SECONDS))
@@ -62,7 +68,7 @@ async def test_a_notice_wakes_only_its_waiters(control_dsn: str) -> None:
 
 async def test_a_notice_is_sent_with_the_commit_and_not_without_it(control_dsn: str) -> None:
     async with store(control_dsn), RowWatch(control_dsn).running() as watch:
-        await until(listening)
+        await begun(watch)
         database, marker, row, behind = uuid4(), uuid4(), Row(), Row()
         waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
         marked = asyncio.create_task(watch.wait_for(marker, behind.look, LIMIT_SECONDS))
@@ -98,12 +104,12 @@ async def test_a_change_before_the_listener_listens_is_seen(control_dsn: str) ->
 
 async def test_a_change_while_the_listener_is_away_is_seen_when_it_is_back(control_dsn: str) -> None:
     async with proxy(control_dsn) as way, store(control_dsn), RowWatch(way.dsn(control_dsn)).running() as watch:
-        await until(listening)
+        await begun(watch)
         database, row = uuid4(), Row()
         waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
         await until(lambda: row.looks > 0)
         await way.cut()
-        await until(lambda: listening(0))
+        await until(nobody_listens)
         await changed(row, database)
         await way.restore()
         assert await waiting == "done"
@@ -115,7 +121,7 @@ async def test_a_change_is_seen_although_the_network_swallows_packets(control_ds
         store(control_dsn),
         RowWatch(way.dsn(control_dsn), probe_seconds=0.2).running() as watch,
     ):
-        await until(listening)
+        await begun(watch)
         database, row = uuid4(), Row()
         waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
         await until(lambda: row.looks > 0)
@@ -125,8 +131,9 @@ async def test_a_change_is_seen_although_the_network_swallows_packets(control_ds
 
 
 async def test_nobody_looks_while_nothing_happens(control_dsn: str) -> None:
-    async with store(control_dsn), RowWatch(control_dsn, probe_seconds=0.2).running() as watch:
-        await until(listening)
+    # With the usual time to answer a probe: a late answer is a loss, after which everybody looks.
+    async with store(control_dsn), RowWatch(control_dsn).running() as watch:
+        await begun(watch)
         database, row = uuid4(), Row()
         waiting = asyncio.create_task(watch.wait_for(database, row.look, LIMIT_SECONDS))
         await until(lambda: row.looks > 0)
@@ -140,7 +147,10 @@ async def test_nobody_looks_while_nothing_happens(control_dsn: str) -> None:
 
 async def probed() -> bool:
     return bool(
-        await fetch("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE '%listener' AND query = 'SELECT 1'")
+        await fetch(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name LIKE '%listener' AND query = 'SELECT 1'"
+        )
     )
 
 
