@@ -45,6 +45,16 @@ async def hang(_: Received, __: asyncio.StreamWriter) -> None:
     await asyncio.sleep(3600)
 
 
+def held(reply: Reply, let_go: asyncio.Event) -> Reply:
+    """The answer once it is let go: a receiver that hangs for as long as a test wants."""
+
+    async def wait(received: Received, writer: asyncio.StreamWriter) -> bytes | None:
+        await let_go.wait()
+        return await reply(received, writer)
+
+    return wait
+
+
 async def reset(_: Received, writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 

@@ -50,10 +50,12 @@ class Delivering:
     environ: dict[str, str]
     processes: dict[str, ChildProcess] = field(default_factory=dict)
 
-    async def start(self, name: str) -> None:
+    async def start(self, name: str, **settings: str) -> None:
+        """`settings` are environment variables without their prefix, for this process alone."""
         queue = {CONTROL: CONTROL_QUEUE, WEBHOOKS: WEBHOOK_QUEUE}[name]
+        environ = self.environ | _named(settings)
         service = ForkedWorker(
-            name, log=self.folder / f"{name}.log", environ=lambda: self.environ, queues=(queue,), metrics_port=0
+            name, log=self.folder / f"{name}.log", environ=lambda: environ, queues=(queue,), metrics_port=0
         )
         self.processes[name] = await start(service)
 
@@ -106,13 +108,17 @@ async def delivering(
         "webhook_ca_file": receiver.ca_file,
     }
     async with lone_api(control_dsn, **known) as api:
-        made = Delivering(api, folder, server_environ() | {f"HEADWATER_{name}": one for name, one in given.items()})
+        made = Delivering(api, folder, server_environ() | _named(given))
         try:
             await made.start(CONTROL)
             await made.start(WEBHOOKS)
             yield made
         finally:
             await made.stop()
+
+
+def _named(settings: dict[str, str]) -> dict[str, str]:
+    return {f"HEADWATER_{name}": one for name, one in settings.items()}
 
 
 async def subscribed(caller: Caller, url: str, *events: str) -> tuple[int, str]:

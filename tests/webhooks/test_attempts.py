@@ -19,25 +19,30 @@ from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.meeting import row_lock
-from tests.support.receiver import Receiver, answer, hang
-from tests.support.waiting import until
+from tests.support.receiver import Receiver, answer, hang, held
+from tests.support.waiting import LIMIT_SECONDS, until
 from tests.support.webhooks import ALLOWED, emit, subscribed
 from workers.deliveries import Deliveries
 
 WORKER = UUID("00000000-0000-4000-8000-000000000001")
 KEYS = "k1:" + "A" * 43 + "="
+hasty = pytest.mark.parametrize("made", [1.2], indirect=True)
+"""Attempts have so many seconds: for receivers that hang. The others answer in time, however slow this machine is."""
 
 
 class Made:
     """Everything about one delivery, whose worker is this test."""
 
-    def __init__(self, api: LoneApi, receiving: Receiver, sender: Sender, caller: Caller, endpoint: int) -> None:
+    def __init__(
+        self, api: LoneApi, receiving: Receiver, sender: Sender, caller: Caller, endpoint: int, seconds: float
+    ) -> None:
         self.api, self.receiving, self.sender, self.caller, self.endpoint = api, receiving, sender, caller, endpoint
+        self.seconds = seconds
         self.delivery = 0
 
     def attempts(self, **settings: Any) -> Attempts:
         """Another worker, with a gate of its own."""
-        known = Settings(webhook_timeout_seconds=1.2, **settings)
+        known = Settings(webhook_timeout_seconds=self.seconds, **settings)
         return Attempts(SecretBox.from_setting(KEYS), self.sender, known)
 
     async def emitted(self) -> int:
@@ -76,19 +81,20 @@ class Made:
 
 
 @pytest_asyncio.fixture
-async def made(control_dsn: str, receiving: Receiver) -> AsyncIterator[Made]:
+async def made(control_dsn: str, receiving: Receiver, request: pytest.FixtureRequest) -> AsyncIterator[Made]:
+    seconds: float = getattr(request, "param", LIMIT_SECONDS)
     known: dict[str, Any] = {
         "secret_keys": KEYS,
         "webhook_allow_cidrs": (ALLOWED,),
         "webhook_ca_file": receiving.ca_file,
-        "webhook_timeout_seconds": 1.2,
+        "webhook_timeout_seconds": seconds,
     }
     async with lone_api(control_dsn, **known) as api:
         sender = Sender(Settings(**known))
         try:
             caller = await api.caller()
             endpoint, _ = await subscribed(caller, receiving.url("/hook"))
-            one = Made(api, receiving, sender, caller, endpoint)
+            one = Made(api, receiving, sender, caller, endpoint, seconds)
             await one.emitted()
             yield one
         finally:
@@ -182,10 +188,12 @@ async def test_retry_after_lengthens_a_wait_and_never_shortens_one(
 
 
 async def test_revoked_while_it_is_sent(made: Made) -> None:
-    made.receiving.replies["/hook"] = hang
+    let_go = asyncio.Event()
+    made.receiving.replies["/hook"] = held(answer(500), let_go)
     sending = asyncio.create_task(made.make())
     await until(made.asked)
     await made.caller.delete(f"/webhook_endpoints/{made.endpoint}")
+    let_go.set()
     await sending
     row = await made.row()
     assert (row["status"], row["error_message"], row["attempt_count"]) == ("failed", "The endpoint is revoked.", 1)
@@ -212,12 +220,14 @@ async def test_a_delivery_that_was_asked_for_again_belongs_to_the_new_round(made
 
 
 async def test_what_was_delivered_shows_the_answer_that_took_it(made: Made) -> None:
-    made.receiving.replies["/hook"] = hang
+    let_go = asyncio.Event()
+    made.receiving.replies["/hook"] = held(answer(500), let_go)
     hanging = asyncio.create_task(made.make())
     await until(made.asked)
     made.receiving.replies["/hook"] = answer(202)
     await made.caller.request("POST", f"/webhook_endpoints/{made.endpoint}/deliveries/{made.delivery}/retries")
     assert await made.make(round_=1)
+    let_go.set()
     await hanging
     row = await made.row()
     assert (row["status"], row["response_code"], row["error_message"]) == ("delivered", 202, None)
@@ -226,14 +236,21 @@ async def test_what_was_delivered_shows_the_answer_that_took_it(made: Made) -> N
 
 async def test_no_more_than_so_many_at_once_for_one_endpoint(made: Made) -> None:
     """The others stay due, and none of that counts as an attempt."""
-    made.receiving.replies["/hook"] = hang
+    let_go = asyncio.Event()
+    made.receiving.replies["/hook"] = held(answer(200), let_go)
     worker = made.attempts(webhook_concurrency=3)
     numbers = [made.delivery, *[await made.emitted() for _ in range(9)]]
     await fetch("UPDATE webhook_endpoints SET claimed_by = $1, claimed_until = now() + interval '1 minute'", WORKER)
     all_of_them = [WaitingDelivery(id=number, round=0, spent=0) for number in numbers]
-    done = await asyncio.gather(*(worker.make(one, worker=WORKER, probing=False) for one in all_of_them))
+    making = [asyncio.create_task(worker.make(one, worker=WORKER, probing=False)) for one in all_of_them]
+
+    def each_is_sent_or_refused() -> bool:
+        return len(made.receiving.received) + sum(one.done() for one in making) == len(making)
+
+    await until(each_is_sent_or_refused)
     assert len(made.receiving.received) == 3
-    assert sorted(done) == [False] * 7 + [True] * 3
+    let_go.set()
+    assert sorted(await asyncio.gather(*making)) == [False] * 7 + [True] * 3
     rows = await fetch("SELECT 1 FROM webhook_deliveries WHERE waiting AND next_attempt_at <= now() AND spent = 0")
     assert len(rows) == 7
     assert await due() == [made.endpoint]
@@ -269,6 +286,7 @@ async def state() -> tuple[int, bool]:
     return row["slow_failures"], bool(row["open"])
 
 
+@hasty
 async def test_attempts_that_hang_break_the_circuit(made: Made) -> None:
     made.receiving.replies["/hook"] = hang
     worker = made.attempts(webhook_concurrency=20)
@@ -329,6 +347,7 @@ async def test_a_probe_that_fails_quickly_mends_nothing(made: Made) -> None:
     assert await state() == (11, True)
 
 
+@hasty
 async def test_what_has_waited_for_longer_than_the_schedule_ends(made: Made) -> None:
     """With the probe that shows that the receiver still hangs, and not before."""
     made.receiving.replies["/hook"] = hang

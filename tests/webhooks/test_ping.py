@@ -2,14 +2,15 @@
 
 import asyncio
 import json
+import math
 
 from app.core.secrets import new_key_setting
 from tests.support.answers import body_of, data_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.receiver import Receiver, answer, hang
+from tests.support.receiver import Receiver, answer, held
 from tests.support.signatures import verify
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 from tests.support.webhooks import ALLOWED, deliveries, subscribed
 
 
@@ -86,10 +87,15 @@ async def test_a_ping_passes_the_guard(receiving: Receiver, control_dsn: str) ->
 
 async def test_pings_to_a_receiver_that_hangs_are_bounded(control_dsn: str, receiving: Receiver) -> None:
     """For an endpoint, and for a team that has many."""
-    known = {"webhook_allow_cidrs": (ALLOWED,), "webhook_ca_file": receiving.ca_file, "webhook_timeout_seconds": 5}
+    known = {
+        "webhook_allow_cidrs": (ALLOWED,),
+        "webhook_ca_file": receiving.ca_file,
+        "webhook_timeout_seconds": LIMIT_SECONDS,
+    }
+    let_go = asyncio.Event()
     async with lone_api(control_dsn, **known) as api:
         caller, other = await api.caller(), await api.caller()
-        receiving.replies["/dead"] = hang
+        receiving.replies["/dead"] = held(answer(200), let_go)
         endpoints = [(await subscribed(caller, receiving.url("/dead")))[0] for _ in range(5)]
         fine, _ = await subscribed(caller, receiving.url("/fine"))
         theirs, _ = await subscribed(other, receiving.url("/fine"))
@@ -98,7 +104,15 @@ async def test_pings_to_a_receiver_that_hangs_are_bounded(control_dsn: str, rece
             answered = await caller.request("POST", f"/webhook_endpoints/{endpoint}/test_deliveries")
             return answered.status_code
 
-        assert sorted(await asyncio.gather(*(sent(endpoints[0]) for _ in range(4)))) == [200, 200, 429, 429]
+        four = [asyncio.create_task(sent(endpoints[0])) for _ in range(4)]
+
+        def each_is_sent_or_refused() -> bool:
+            return len(receiving.of("/dead")) + sum(one.done() for one in four) == 4
+
+        await until(each_is_sent_or_refused)
+        let_go.set()
+        assert sorted(await asyncio.gather(*four)) == [200, 200, 429, 429]
+        let_go.clear()
         hanging = [asyncio.create_task(sent(endpoint)) for endpoint in endpoints for _ in range(2)]
 
         async def eight_more() -> bool:
@@ -108,7 +122,8 @@ async def test_pings_to_a_receiver_that_hangs_are_bounded(control_dsn: str, rece
         refused = await caller.request("POST", f"/webhook_endpoints/{fine}/test_deliveries")
         error = body_of(refused, 429)["error"]
         assert (error["code"], error["details"]) == ("pings_under_way", {"endpoint_id": fine})
-        assert refused.headers["retry-after"] == "5"
+        assert refused.headers["retry-after"] == str(math.ceil(LIMIT_SECONDS))
         assert (await ping(other, theirs))["status"] == "delivered"
+        let_go.set()
         assert sorted(await asyncio.gather(*hanging)) == [200] * 8 + [429] * 2
         assert (await ping(caller, fine))["status"] == "delivered"
