@@ -22,6 +22,7 @@ LONG = (
     "tests/upkeep/reconcile/test_by_hand.py",
     "tests/contract/test_schemathesis.py",
     "tests/operations/test_model.py",
+    "tests/harness/test_watchdog.py",
     "tests/races/",
     "tests/restores/",
     "tests/backups/",
