@@ -17,6 +17,12 @@ MINUTES_AGO = (12, 11, 10, 3)
 
 both_engines = pytest.mark.parametrize("engine", ["postgres", pytest.param("mysql", marks=pytest.mark.soak)])
 """The pages are the same, and tests of the API have both: MySQL is for the long form."""
+SAMPLES = """
+INSERT INTO metric_samples (database_id, at, storage_bytes, connections, transactions)
+SELECT $1, date_trunc('minute', now()) - make_interval(mins => minutes), 1000000, connections, 5
+FROM unnest($2::integer[], $3::integer[]) AS s (minutes, connections)
+"""
+"""In one statement: they are minutes before one moment."""
 READING = """
 INSERT INTO metric_readings (database_id, first_at, read_at, place, began, storage_bytes, connections, transactions)
 SELECT $1, min(at), max(at), '', '', 1000000, 7, 20 FROM metric_samples WHERE database_id = $1
@@ -68,15 +74,7 @@ async def fill(place: Locator, **fields: str) -> None:
 
 async def sampled(service: RunningService, database: UUID) -> None:
     """Measurements of it, as the measuring writes them."""
-    minute = "date_trunc('minute', now()) - make_interval(mins => $2)"
     async with store(service.control_dsn):
         (number,) = await fetch("SELECT id FROM databases WHERE uuid = $1", database)
-        for connections, minutes in zip((1, 2, 3, 7), MINUTES_AGO, strict=True):
-            await execute(
-                "INSERT INTO metric_samples (database_id, at, storage_bytes, connections, transactions)"
-                f" VALUES ($1, {minute}, 1000000, $3, 5)",
-                number["id"],
-                minutes,
-                connections,
-            )
+        await execute(SAMPLES, number["id"], MINUTES_AGO, (1, 2, 3, 7))
         await execute(READING, number["id"])

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import aiomysql
+import asyncpg
 import pytest
 
 from app.contracts.base import Engine
@@ -20,6 +22,9 @@ from tests.support.waiting import until
 RECONNECTING = 3
 FAILURES = 100
 """How often the tenant tries in vain after the answer."""
+_DESTRUCTION = """
+SELECT coalesce(destruction_began_at >= destroy_at, false) AS was_due FROM databases WHERE uuid = $1::uuid
+"""
 
 
 class Tenant:
@@ -93,18 +98,26 @@ async def test_a_deleted_database_answers_nobody_and_keeps_its_data_for_a_while(
             answer = await client.delete(made["uuid"])
             answered = time.monotonic()
             rows = await _rows(host, made["db_name"])
+            (destruction,) = await stack.control(_DESTRUCTION, made["uuid"])
             await until(lambda: sum(began > answered for began in tenant.failures) >= FAILURES)
         assert answer.status == 200
         assert answer.data["destroy_scheduled_at"] is not None
     assert tenant.held_ended
     assert [moment for moment in tenant.successes if moment > answered] == []
-    assert rows >= 1, "the data is gone before its time"
+    # On a slow machine its time may have been over when we looked.
+    assert rows >= 1 or destruction["was_due"], "the data is gone before its time"
     await settled(stack)
     assert not [entry for entry in await objects(host) if made["db_name"] in entry]
 
 
 async def _rows(host: StackHost, name: str) -> int:
-    """As the full administrator, who alone can still look."""
+    """As the full administrator, who alone can still look. Zero if the data is gone."""
+    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, aiomysql.MySQLError):
+        return await _counted(host, name)
+    return 0
+
+
+async def _counted(host: StackHost, name: str) -> int:
     if host.engine == Engine.MYSQL:
         async with mysql(host.admin_dsn) as cursor:
             await cursor.execute(f"SELECT count(*) FROM {name}.visits")

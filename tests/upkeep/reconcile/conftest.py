@@ -4,12 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import msgspec
 import pytest
 import pytest_asyncio
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from app.contracts.base import Engine
 from app.contracts.reconcile import HostRef, ReconcileStep
@@ -19,12 +22,13 @@ from app.core.temporal import connect
 from app.engines.base import AdminAddress, EngineAdapter, FoundTenant, Tenant
 from app.hosts.adapters import Adapters, admin_place
 from app.hosts.records import Host
-from app.local.ports import LOOPBACK, free_port
+from app.local.ports import LOOPBACK
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from app.upkeep.reconcile import hosts as hosts_module
 from app.upkeep.reconcile import service as reconcile
 from tests.e2e.hosts import mysql, postgres
+from tests.support.ports import free_port
 from tests.support.service import RunningService, SharedServers
 from tests.support.store import store
 from tests.support.waiting import until
@@ -126,16 +130,23 @@ async def service(
         tmp_path_factory.mktemp("reconciled"),
         # None but what the tests ask for, and the first, which a worker begins when it starts.
         RECONCILE_INTERVAL_SECONDS="86400",
+        # A measurement would thaw what a test froze by hand, and undo the limits that it set. Each interval has a run
+        # at a random time: of an hour, that may be now.
+        QUOTA_INTERVAL_SECONDS="1000000",
     ) as made:
         client = await connect(made.temporal.address, made.namespace)
-        handle = client.get_schedule_handle(ScheduleId.RECONCILE.value)
-
-        async def first_is_over() -> bool:
-            info = (await handle.describe()).info
-            return info.num_actions > 0 and not info.running_actions
-
-        await until(first_is_over)
+        for schedule in (ScheduleId.RECONCILE, ScheduleId.ENFORCE_QUOTAS, ScheduleId.RECLAIM_SPACE):
+            await until(partial(_first_is_over, client, schedule))
         yield made
+
+
+async def _first_is_over(client: Client, schedule: ScheduleId) -> bool:
+    """A Schedule has its first run when it is made."""
+    try:
+        info = (await client.get_schedule_handle(schedule.value).describe()).info
+    except RPCError:
+        return False
+    return info.num_actions > 0 and not info.running_actions
 
 
 @pytest_asyncio.fixture
