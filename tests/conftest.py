@@ -14,6 +14,7 @@ from app.local.mysql_source import MysqlSource
 from app.local.temporal import TemporalService
 from app.store import session
 from tests import servers
+from tests.engines.patience import be_patient
 from tests.servers import RunningServer
 from tests.support.client import Caller
 from tests.support.copies import Copies
@@ -45,10 +46,9 @@ settings.load_profile("headwater")
 # On a crowded machine a login may take longer than the service waits for one.
 session.CONNECT_SECONDS = LIMIT_SECONDS
 
-# Nor is it let in by a host so soon. There the step is taken again; tests take each once.
 HOST_CONNECT_SECONDS = mysql_connection.CONNECT_SECONDS, postgres_connections.CONNECT_SECONDS
 """As the service has them."""
-mysql_connection.CONNECT_SECONDS = postgres_connections.CONNECT_SECONDS = 60
+be_patient()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,6 +26,17 @@ from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.tls_front import postgres_front, written
 
 _PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+_PATIENT = f"""#!{sys.executable}
+from app.cli.main import run
+from app.store import session
+from tests.engines.patience import be_patient
+from tests.support.waiting import LIMIT_SECONDS
+
+be_patient()
+session.CONNECT_SECONDS = LIMIT_SECONDS
+run()
+"""
+"""The operator's command. On a crowded machine a login may take longer than the command waits for one."""
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -50,22 +61,31 @@ async def admin_dsns(
         }
 
 
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where the service finds its programs."""
+    command = tmp_path_factory.mktemp("patient") / "headwater"
+    command.write_text(_PATIENT)
+    command.chmod(0o755)
+    return f"{command.parent}{os.pathsep}{_PATH}"
+
+
 @dataclass(frozen=True)
 class Place:
     """Where the service would run, with this environment."""
 
     environ: dict[str, str]
+    path: str
 
     async def register(self, **changed: str) -> subprocess.CompletedProcess[str]:
         # In a thread: what stands before the servers runs here.
         return await asyncio.to_thread(
             subprocess.run,
             ("sh", str(compose.ROOT / "deploy/hosts/register.sh")),
-            env={"PATH": _PATH, **self.environ, **changed},
+            env={"PATH": self.path, **self.environ, **changed},
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
         )
 
     async def headwater(self, *arguments: str) -> Any:
@@ -83,7 +103,7 @@ class Place:
 
 
 @pytest.fixture
-async def place(control_dsn: str, admin_dsns: dict[str, str]) -> Place:
+async def place(control_dsn: str, admin_dsns: dict[str, str], path: str) -> Place:
     """On a control database of the test's own."""
     ours = {
         "HEADWATER_CONTROL_DSN": control_dsn,
@@ -95,7 +115,7 @@ async def place(control_dsn: str, admin_dsns: dict[str, str]) -> Place:
         **admin_dsns,
     }
     assert set(ours) <= {*compose.services()["hosts"]["environment"]}
-    return Place(ours)
+    return Place(ours, path)
 
 
 def _dsn(scheme: str, admin: AdminAddress) -> str:

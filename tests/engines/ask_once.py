@@ -14,6 +14,7 @@ from app.engines.base import AdminAddress, Tenant
 from app.engines.querying import QueryLimits
 from app.engines.registry import open_adapter
 from tests.engines.create_once import say
+from tests.engines.patience import be_patient
 
 Order = tuple[Engine, AdminAddress, Tenant, str | None, str]
 LIMITS = QueryLimits(seconds=600, rows=10)
@@ -33,4 +34,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    be_patient()
     asyncio.run(main())

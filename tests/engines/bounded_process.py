@@ -17,6 +17,7 @@ from app.contracts.base import Engine
 from app.engines.base import AdminAddress, EngineAdapter, EngineError, Tenant
 from app.engines.querying import QueryLimits
 from app.engines.registry import open_adapter
+from tests.engines.patience import be_patient
 
 MEMORY = 288 * 1024 * 1024
 """Octets beyond what the process has when it begins."""
@@ -76,4 +77,5 @@ async def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
+    be_patient()
     asyncio.run(main(msgspec.json.decode(sys.stdin.buffer.read(), type=Job)))

@@ -12,6 +12,7 @@ import msgspec
 from app.contracts.base import Engine
 from app.engines.base import AdminAddress, EngineLimits, Tenant
 from app.engines.registry import open_adapter
+from tests.engines.patience import be_patient
 
 Order = tuple[Engine, AdminAddress, Tenant, EngineLimits]
 
@@ -29,4 +30,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    be_patient()
     asyncio.run(main())

@@ -233,9 +233,14 @@ def test_every_alert_has_its_state() -> None:
 
 async def test_nothing_fires_while_all_is_well(service: Service, tmp_path: Path) -> None:
     await service.created()
-    before = await service.page()
-    assert (await service.caller.get("/databases")).status_code == 200
-    assert promtool.firing(tmp_path, before, await service.page()) == set()
+
+    async def nothing_fires() -> bool:
+        before = await service.page()
+        assert (await service.caller.get("/databases")).status_code == 200
+        return promtool.firing(tmp_path, before, await service.page()) == set()
+
+    # On a machine with other work the one read may be slow, once.
+    await until(nothing_fires)
 
 
 @pytest.mark.usefixtures("shared_resources")
@@ -250,6 +255,10 @@ async def test_a_process_that_ended(tmp_path: Path) -> None:
     assert promtool.firing(tmp_path, {}, {}, up=False) == {"HeadwaterProcessDown"}
 
 
+def without_durations(page: Page) -> Page:
+    return {one: value for one, value in page.items() if one[0] != "headwater_http_request_duration_seconds_bucket"}
+
+
 async def test_our_own_database_away(control_dsn: str, tmp_path: Path) -> None:
     async with proxy(control_dsn) as way, lone_api(way.dsn(control_dsn), metrics_port=8000) as api:
         service = Service(api, await api.caller())
@@ -260,8 +269,18 @@ async def test_our_own_database_away(control_dsn: str, tmp_path: Path) -> None:
         during = await service.page()
         await way.restore()
         after = await service.page()
+    # How long a request takes to be refused depends on the machine, and whether reads are slow is not asked here.
+    before, during, after = map(without_durations, (before, during, after))
     assert promtool.firing(tmp_path, before, during) == {"HeadwaterStoreDown", "HeadwaterRequestsFail"}
     assert promtool.firing(tmp_path, before, after) == {"HeadwaterRequestsFail"}
+
+
+_AWAITED = """
+    SELECT EXISTS (
+        SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database
+        WHERE datname = current_database() AND relation = 'databases'::regclass AND NOT granted
+    )
+"""
 
 
 async def test_reads_that_take_long(service: Service, control_admin_dsn: str, tmp_path: Path) -> None:
@@ -271,7 +290,8 @@ async def test_reads_that_take_long(service: Service, control_admin_dsn: str, tm
         async with connection.transaction():
             await connection.execute("LOCK TABLE databases")
             reading = asyncio.ensure_future(service.caller.get("/databases"))
-            # It waits for the lock meanwhile, and so long that it is slow.
+            await until(lambda: connection.fetchval(_AWAITED))
+            # It waits for the lock from before until after, and so long that it is slow.
             await connection.fetchval("SELECT pg_sleep(1.1)")
         assert (await reading).status_code == 200
     finally:

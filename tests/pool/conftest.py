@@ -18,12 +18,13 @@ async def pooling(
     shared_servers: SharedServers,
 ) -> AsyncIterator[RunningService]:
     """API and worker. The refill runs by schedule every second, so that no test waits long for a hint that was
-    lost."""
+    lost. An answer waits for limits as long as it takes to apply them on a crowded machine."""
     folder = tmp_path_factory.mktemp("pooled")
     async with shared_servers.service(
         folder,
         POOL_SIZE=str(POOL_SIZE),
         REFILL_INTERVAL_SECONDS="1",
+        LIMITS_TIMEOUT_SECONDS="60",
     ) as service:
         yield service
 

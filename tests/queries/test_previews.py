@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from app.store.session import execute
-from tests.queries.conftest import Asked, database_of
+from tests.queries.conftest import Asked, database_of, unless_refused
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.model_server import script, sql
 from tests.support.service import RunningService
@@ -15,7 +15,7 @@ INSERT = "INSERT INTO customers (id, name) VALUES (30, 'C')"
 
 async def shown(asked: Asked, *turns: Any) -> Any:
     body = {"database_uuid": asked.database["uuid"], "query": script(*turns), "execute": False}
-    return body_of(await asked.caller.request("POST", "/query_executions", json=body))
+    return body_of(await unless_refused(lambda: asked.caller.request("POST", "/query_executions", json=body)))
 
 
 async def run(asked: Asked, query: int) -> Any:

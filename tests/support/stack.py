@@ -18,6 +18,8 @@ from tests.local.stack_process import COMMAND, StackProcess
 from tests.support.waiting import until
 
 PARTS = ("worker", "api", "temporal", "control-postgres", "postgres-us-east-1", "mysql-us-east-1")
+_PATIENCE_SECONDS = 60.0
+"""To log in and to leave: on a machine with other work a server's process starts and ends late."""
 
 
 class LiveStack:
@@ -50,11 +52,15 @@ class LiveStack:
 
     async def control(self, sql: str, *arguments: object) -> list[Any]:
         """Rows of our own database."""
-        connection = await asyncpg.connect(self.file.control_dsn, timeout=5)
+        connection = await asyncpg.connect(self.file.control_dsn, timeout=_PATIENCE_SECONDS)
         try:
-            return list(await connection.fetch(sql, *arguments))
-        finally:
-            await connection.close(timeout=2)
+            rows = list(await connection.fetch(sql, *arguments))
+        except BaseException:
+            # Whoever has given up doesn't wait for the server's process to end.
+            connection.terminate()
+            raise
+        await connection.close(timeout=_PATIENCE_SECONDS)
+        return rows
 
     async def temporal(self) -> Client:
         return await connect(self.file.temporal_address, self.file.temporal_namespace)

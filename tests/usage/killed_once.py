@@ -6,8 +6,10 @@ import random
 import sys
 from datetime import timedelta
 
+from app.store import session
 from app.store.session import connected, execute, fetch, transaction
 from app.usage import closing
+from tests.support.waiting import LIMIT_SECONDS
 
 PERIOD = 1
 KEEP = timedelta(days=4000)
@@ -43,6 +45,8 @@ async def _close() -> None:
 
 
 async def _main(what: str, dsn: str) -> None:
+    # On a crowded machine a login may take longer than the service waits for one.
+    session.CONNECT_SECONDS = LIMIT_SECONDS
     async with connected(dsn, max_size=4):
         await (_change() if what == "change" else _close())
 

@@ -156,6 +156,6 @@ async def test_a_question_that_writes_is_answered_all_the_same(bench: Bench, cal
     made = await team.created(db_type=bench.host.engine)
     await bench.as_tenant(made, "CREATE TABLE counted (n integer PRIMARY KEY)")
     await _change_password(bench, made)
-    answer = await Asked(team, made).ask(sql("INSERT INTO counted VALUES (1), (2)", "write"))
+    answer = await Asked(team, made).ask_once(sql("INSERT INTO counted VALUES (1), (2)", "write"))
     assert body_of(answer)["result"] == {"type": "write", "affectedRows": 2}
     assert await _told(made) == 1
