@@ -1,16 +1,21 @@
 """Steps that several tests of the console take, by the keyboard alone."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 import pytest
 from playwright.async_api import Locator, Page, expect
 
+from app.contracts.upkeep import ScheduleId
+from app.core.temporal import connect
 from app.store.session import execute, fetch
-from tests.console.browser import Visit
+from tests.console.browser import Console, Visit
 from tests.console.keyboard import choose, press, set_moment, write
 from tests.support.service import RunningService
 from tests.support.store import store
+from tests.support.waiting import until
 
 # Each a point of a minute: three in a row, a gap of six minutes, one by itself.
 MINUTES_AGO = (12, 11, 10, 3)
@@ -28,6 +33,24 @@ INSERT INTO metric_readings (database_id, first_at, read_at, place, began, stora
 SELECT $1, min(at), max(at), '', '', 1000000, 7, 20 FROM metric_samples WHERE database_id = $1
 ON CONFLICT DO NOTHING
 """
+
+
+@asynccontextmanager
+async def without(console: Console, schedule: ScheduleId) -> AsyncIterator[None]:
+    """For the block no run of the Schedule begins, and none is under way."""
+    client = await connect(console.service.temporal.address, console.service.namespace)
+    handle = client.get_schedule_handle(schedule.value)
+
+    async def rests() -> bool:
+        found = await handle.describe()
+        return found.schedule.state.paused and not found.info.running_actions
+
+    await handle.pause()
+    try:
+        await until(rests)
+        yield
+    finally:
+        await handle.unpause()
 
 
 async def made(visit: Visit, **fields: Any) -> dict[str, Any]:

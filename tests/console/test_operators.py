@@ -2,21 +2,18 @@
 
 import dataclasses
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from uuid import uuid4
 
 from playwright.async_api import Locator, expect
 
 from app.contracts.upkeep import ScheduleId
-from app.core.temporal import connect
 from app.store.session import fetch
 from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.findings import write as write_findings
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.keyboard import press, write
-from tests.console.steps import begin, do
+from tests.console.steps import begin, do, without
 from tests.console.test_operations import put_off
 from tests.console.test_people import EVIL, act, rename
 from tests.support.answers import body_of, data_of
@@ -37,7 +34,8 @@ async def test_what_concerns_all_teams(console: Console) -> None:
         host = page.get_by_role("row").filter(has_text="postgres").first
         await expect(host).to_contain_text(re.compile(r"us-east-1.*\d of [\d,]+.*\d of [\d,]+.*\d %", re.DOTALL))
         await check_accessible(page)
-        async with without_checks(console):
+        # A check waits a minute for a worker of a host's region, and while it does, nobody begins another.
+        async with without(console, ScheduleId.RECONCILE):
             await a_host_comes_and_goes(visit)
         await press(page.get_by_role("link", name="Pools"))
         await page.get_by_role("cell", name=re.compile("postgres in")).first.wait_for()
@@ -82,25 +80,6 @@ async def finding_shows(console: Console, row: Locator) -> None:
 
     async with store(console.service.control_dsn):
         await until(shows)
-
-
-@asynccontextmanager
-async def without_checks(console: Console) -> AsyncIterator[None]:
-    """For the block. A scheduled check waits a minute for a worker of a host's region, and while it does, nobody begins
-    another."""
-    client = await connect(console.service.temporal.address, console.service.namespace)
-    schedule = client.get_schedule_handle(ScheduleId.RECONCILE.value)
-
-    async def rests() -> bool:
-        found = await schedule.describe()
-        return found.schedule.state.paused and not found.info.running_actions
-
-    await schedule.pause()
-    try:
-        await until(rests)
-        yield
-    finally:
-        await schedule.unpause()
 
 
 async def a_host_comes_and_goes(visit: Visit) -> None:

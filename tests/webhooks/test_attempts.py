@@ -296,13 +296,15 @@ async def test_attempts_that_hang_break_the_circuit(made: Made) -> None:
     await made.emitted()
     assert await made.make(0, worker)
     assert await state() == (10, True)
-    requests = len(made.receiving.received)
     await made.emitted()
     assert not await made.make(0, worker)
-    assert len(made.receiving.received) == requests
+    row = await made.row()
+    assert row["attempt_count"] == 0
+    assert row["webhook_id"] not in {one.headers["webhook-id"] for one in made.receiving.received}
     # Half open: a probe.
     assert await made.make(0, worker, probing=True)
-    assert len(made.receiving.received) == requests + 1
+    # Not what has arrived: on a crowded machine its time may be over before.
+    assert (await made.row())["attempt_count"] == 1
     assert await state() == (11, True)
 
 
@@ -364,7 +366,8 @@ async def test_what_has_waited_for_longer_than_the_schedule_ends(made: Made) -> 
     assert states.pop(numbers[0]) == ("failed", 1, False)
     assert states.pop(young) == ("pending", 0, True)
     assert list(states.values()) == [("failed", 0, False)] * 4
-    assert len(made.receiving.received) == 1
+    # None where its time was over before it had arrived.
+    assert len(made.receiving.received) <= 1
 
 
 async def test_a_delivery_that_waited_for_another_reason_keeps_its_schedule(made: Made) -> None:

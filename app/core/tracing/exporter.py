@@ -22,7 +22,7 @@ from app.core.tracing.sampling import sampler_of
 from app.core.tracing.settings import TracingSettings
 from app.core.tracing.spans import Tracer, TraceSpan
 
-_CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 2.0
 """For what is left when the process ends."""
 _ATTEMPTS = 5
 """To send a batch, with pauses that double. Then it is dropped, so that newer ones are sent."""
@@ -100,7 +100,7 @@ class SpanExporter:
     async def _send_rest(self, pool: httpcore.AsyncConnectionPool) -> None:
         spans: list[TraceSpan] = []
         try:
-            async with asyncio.timeout(_CLOSE_SECONDS):
+            async with asyncio.timeout(CLOSE_SECONDS):
                 while self._waiting:
                     spans = self._take()
                     await self._post(pool, spans)
