@@ -72,11 +72,12 @@ async def test_places_come_back(asked_by_the_system: NameServer) -> None:
     names.silent.update(dead)
     lookups = Lookups(resolve_by_system)
     given_up = [asyncio.create_task(lookups.addresses(host, "team-1")) for host in dead]
-    await until(lambda: len(set(names.unanswered)) == 8)
+    # More where a second passes between two looks.
+    await until(lambda: len(set(names.unanswered)) >= 8)
     for one in given_up[:8]:
         one.cancel()
     # Eight take a second, eight more the next; then there is room.
-    assert await asyncio.wait_for(lookups.addresses(NAME, "team-1"), 20) == ["192.0.2.1"]
+    assert await asyncio.wait_for(lookups.addresses(NAME, "team-1"), LIMIT_SECONDS) == ["192.0.2.1"]
     ended = await asyncio.gather(*given_up, return_exceptions=True)
     assert all(isinstance(one, asyncio.CancelledError | OSError) for one in ended)
     assert len(lookups) == 0
@@ -98,7 +99,7 @@ async def test_what_nobody_waits_for_is_not_begun(names: NameServer) -> None:
     for one in given_up:
         one.cancel()
     await asyncio.gather(*given_up, return_exceptions=True)
-    assert await asyncio.wait_for(lookups.addresses(NAME, "team-1"), 20) == ["192.0.2.1"]
+    assert await asyncio.wait_for(lookups.addresses(NAME, "team-1"), LIMIT_SECONDS) == ["192.0.2.1"]
     assert begun == [*dead[:8], NAME]
 
 

@@ -19,7 +19,7 @@ from app.webhooks.egress.connections import ReceiverConnections
 from app.webhooks.egress.guard import Guard, GuardedBackend
 from app.webhooks.egress.lookups import resolve_by_system
 from app.webhooks.egress.sender import AttemptResult, Sender
-from tests.support.proxy import copy
+from tests.support.proxy import both_ways
 from tests.support.receiver import Received, Receiver, answer, hang, receiver, reset
 from tests.support.waiting import LIMIT_SECONDS, until
 
@@ -229,17 +229,15 @@ async def test_any_fault_of_the_connection_is_a_failed_attempt(by: Sender, outsi
 
     async def spoil(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", outside.port)
-        answering = asyncio.create_task(copy(there_reader, writer))
-        there_writer.write(await reader.read(65_536))
-        there_writer.write(await reader.read(65_536))
-        while await reader.read(65_536):
-            # A record of the right form that nobody has encrypted.
-            writer.write(b"\x17\x03\x03\x00\x20" + b"x" * 32)
-            break
-        await answering
+        forwarding = asyncio.create_task(both_ways((reader, there_writer), (there_reader, writer)))
+        await until(lambda: outside.received)
+        # A record of the right form that nobody has encrypted: the sender hangs up.
+        writer.write(b"\x17\x03\x03\x00\x20" + b"x" * 32)
+        await forwarding
         writer.transport.abort()
         there_writer.transport.abort()
 
+    outside.replies["/"] = hang
     server = await asyncio.start_server(spoil, "127.0.0.1", 0)
     async with server:
         lost = await by.send(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, b"")

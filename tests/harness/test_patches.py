@@ -9,8 +9,8 @@ from tests.harness.runs import ROOT
 from tests.support.together import together
 
 _PATCHING = {"setattr", "delattr", "patch", "object", "multiple"}
-_LIBRARIES_OWN = {"tests/contract/fuzzing_hooks.py"}
-"""Replaces a function of a library that has no other way."""
+_LIBRARIES_OWN = {"tests/contract/fuzzing_hooks.py", "tests/support/patient_worker.py"}
+"""They replace what is a library's, where it has no other way."""
 
 
 def test_no_private_name_is_replaced() -> None:

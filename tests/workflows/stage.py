@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.worker import Worker
 
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, engine_queue, restore_queue, workflow_queue
+from tests.support.patient_worker import patient
 from tests.support.waiting import until
 from tests.workflows.fakes import FakeBackups, FakeFills, FakeProofs, Script, control_fakes, engine_fakes
 from tests.workflows.scenario import Scenario
@@ -39,19 +40,18 @@ async def workers(client: Client, script: Script) -> AsyncIterator[None]:
             (restore_queue(REGION), [FakeBackups(script), FakeFills(script)], ()),
             (WEBHOOK_QUEUE, [FakeWebhooks(script)], WEBHOOK_WORKFLOWS),
         ):
-            await stack.enter_async_context(
-                Worker(
-                    client,
-                    task_queue=queue,
-                    workflows=workflows,
-                    activities=[method for fake in fakes for method in activity_methods(fake)],
-                    workflow_runner=sandbox(),
-                    # What hangs is to hear at once that it is cancelled, however long its heartbeat may be.
-                    max_heartbeat_throttle_interval=timedelta(seconds=0.1),
-                    build_id="stage",
-                    identity=_IDENTITY,
-                )
+            worker = Worker(
+                client,
+                task_queue=queue,
+                workflows=workflows,
+                activities=[method for fake in fakes for method in activity_methods(fake)],
+                workflow_runner=sandbox(),
+                # What hangs is to hear at once that it is cancelled, however long its heartbeat may be.
+                max_heartbeat_throttle_interval=timedelta(seconds=0.1),
+                build_id="stage",
+                identity=_IDENTITY,
             )
+            await stack.enter_async_context(patient(worker))
         yield
 
 
