@@ -22,7 +22,7 @@ def command(service: RunningService) -> Headwater:
 
 async def test_an_operator_takes_and_proves_one(command: Headwater, caller: Caller) -> None:
     database = await filled(caller, "orders")
-    mine = await taken(caller, database)
+    mine = (await taken(caller, database))["data"]
     run = await command.json("backups", "run", database["uuid"], "--description", "by hand", "--wait")
     assert (run["status"], run["description"], run["rows"], run["attempts"]) == ("completed", "by hand", 100, 1)
     assert run["tool"].startswith("pg_dump")
