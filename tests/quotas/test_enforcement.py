@@ -66,6 +66,26 @@ async def test_what_a_question_left_running_is_ended(on_bench: Bench, mysql_serv
             await running
 
 
+async def test_removing_what_its_tenant_deleted_is_no_growth(on_bench: Bench, mysql_server: RunningServer) -> None:
+    """It makes the file of a rebuilt table longer for good."""
+    made = await on_bench.create(db_type="mysql", storage_hard_limit_gb=0.01)
+    async with session_of(made) as session:
+        await session.load(20)
+    name = (await on_bench.record(made)).engine_name
+    await mysql_client.query(mysql_server, f"OPTIMIZE TABLE `{name}`.loaded")
+    assert "frozen" in (await on_bench.enforce(START)).moves
+    await on_bench.follow(made)
+    await on_bench.enforce(START + timedelta(minutes=1))
+    least = (await on_bench.usage(made))["frozen_bytes"]
+    async with session_of(made) as session:
+        await session.run("DELETE FROM loaded")
+    free = f"SELECT data_free FROM information_schema.tables WHERE table_schema = '{name}' AND data_free > {20 * 2**20}"
+    await until(partial(mysql_client.query, mysql_server, free))
+    for minute in (2, 3):
+        assert (await on_bench.enforce(START + timedelta(minutes=minute))).moves == {}
+    assert (await on_bench.usage(made))["storage_bytes"] > least
+
+
 @pytest.mark.parametrize("engine", ["postgres", "mysql"])
 async def test_a_free_database_runs_its_hours_and_comes_back_when_the_month_turns(on_bench: Bench, engine: str) -> None:
     on_bench.gap = 60 * HOUR

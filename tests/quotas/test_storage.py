@@ -140,5 +140,5 @@ async def _grow_behind_its_back(operator: Operator, made: dict[str, Any]) -> Non
     name = (await operator.sql("SELECT engine_name FROM databases WHERE uuid = $1", uuid))[0]["engine_name"]
     root = await asyncpg.connect(database_dsn(operator.service.postgres.admin_dsn, name))
     await root.execute("INSERT INTO loaded SELECT repeat(md5(random()::text), 1000) FROM generate_series(1, 5000)")
-    await root.execute("INSERT INTO loaded SELECT md5(random()::text) FROM generate_series(1, 100000)")
+    await root.execute("INSERT INTO loaded SELECT md5(random()::text) FROM generate_series(1, 300000)")
     await root.close()

@@ -27,7 +27,7 @@ async def test_who_thaws_itself_is_paused_when_it_grows(control_dsn: str, tmp_pa
         assert await refused(made, "INSERT INTO loaded VALUES ('x')")
         async with session_of(made) as session:
             await session.run("GRANT ALL ON SCHEMA public TO CURRENT_USER; GRANT ALL ON loaded TO CURRENT_USER")
-            await session.load(4)
+            await session.load(12)
         for minute, moves in ((2, {}), (3, {"paused_storage": 1})):
             assert (await on_bench.enforce(START + timedelta(minutes=minute))).moves == moves
         record = await on_bench.follow(made)
