@@ -25,7 +25,7 @@ import msgspec
 from app.contracts.base import Engine
 from app.core.ids import new_uuid
 from app.databases import hosted, records
-from app.engines.base import Counters
+from app.engines.base import Counters, Usage
 from app.hosts.loads import place
 from app.outbox.events import delete_old_events
 from app.quotas import usage
@@ -201,7 +201,8 @@ def _questions(host: int, names: Sequence[tuple[int, str]], some: Any) -> list[Q
     async def sizes() -> None:
         at = next(minute)
         for first in range(0, len(ids), 50):
-            await usage.record_storage(dict.fromkeys(ids[first : first + 50], at.minute), at)
+            found = dict.fromkeys(ids[first : first + 50], Usage(storage_bytes=at.minute, connections=0))
+            await usage.record_storage(found, at)
 
     async def placement() -> None:
         async with transaction():

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from app.engines.base import Usage
 from app.quotas import usage
 from app.store.partitions import ensure
 from app.store.session import execute, fetch
@@ -91,7 +92,8 @@ async def _measurements(ids: list[int]) -> None:
 
 async def _record(ids: list[int], size: int, at: datetime) -> None:
     for first in range(0, len(ids), _BATCH):
-        await usage.record_storage(dict.fromkeys(ids[first : first + _BATCH], size), at)
+        found = dict.fromkeys(ids[first : first + _BATCH], Usage(storage_bytes=size, connections=0))
+        await usage.record_storage(found, at)
 
 
 async def _closing() -> None:

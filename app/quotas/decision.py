@@ -19,7 +19,10 @@ HELD_UP = timedelta(minutes=10)
 """How long a freeze may be on its way to an engine that can be measured. After that the database is closed instead:
 ending access asks far less of an engine, whatever its tenant has made there."""
 GROWTH_LOOKS = 2
-"""Measurements in a row that must find growth: one alone may have seen a table that is being rebuilt smaller."""
+"""Measurements in a row that must find growth."""
+REBUILD_LOOKS = 60
+"""The same while a table is being rebuilt, which takes as much again as the table until it's done. It has an end, so
+that nobody who rebuilds without one grows behind it."""
 
 
 class QuotaState(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +47,8 @@ class QuotaState(msgspec.Struct, frozen=True, kw_only=True):
     warned: bool
     frozen_bytes: int | None
     growing: int
+    rebuilding: bool
+    """A table was being rebuilt when the storage was measured."""
 
 
 class QuotaActions(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +69,7 @@ def decide(standing: QuotaState) -> QuotaActions:
     below = standing.storage_bytes < standing.limit_bytes * THAW_SHARE
     thaw = standing.frozen and below
     frozen_bytes, growing = _growth(standing)
-    grew = growing >= GROWTH_LOOKS and not thaw
+    grew = growing >= (REBUILD_LOOKS if standing.rebuilding else GROWTH_LOOKS) and not thaw
     warn = _reached_threshold(standing) and not standing.warned
     pause, resume = None, False
     if standing.status is DatabaseStatus.ACTIVE:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 import structlog
 
-from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Measuring
+from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Measuring, Usage
 from app.quotas import usage
 from app.store.session import fetch_all
 
@@ -88,15 +88,15 @@ async def _measure_together(measuring: Measuring, due: Sequence[Measured], at: d
             break
         batch = due[first : first + bounds.at_once]
         try:
-            sizes = await _sizes(measuring, batch, bounds.batch)
+            found = await _usage(measuring, batch, bounds.batch)
         except HostUnavailable:
             raise
         except EngineError as error:
             log.info("measured_one_by_one", databases=len(batch), reason=str(error))
             await usage.measure_alone([one.id for one in batch], at)
         else:
-            await usage.record_storage(sizes, at)
-            counted += len(sizes)
+            await usage.record_storage(found, at)
+            counted += len(found)
     return counted
 
 
@@ -107,7 +107,7 @@ async def _measure_alone(measuring: Measuring, due: Sequence[Measured], at: date
         if number and deadline - began < allowed:
             break
         try:
-            sizes = await _sizes(measuring, [one], allowed)
+            found = await _usage(measuring, [one], allowed)
         except HostUnavailable:
             raise
         except EngineError as error:
@@ -117,16 +117,14 @@ async def _measure_alone(measuring: Measuring, due: Sequence[Measured], at: date
         else:
             took = time.monotonic() - began
             again = at + timedelta(seconds=took * _SLOW_TIMES) if took > bounds.share else None
-            await usage.record_storage(sizes, at, alone_at=again)
+            await usage.record_storage(found, at, alone_at=again)
             counted += 1
     return counted
 
 
-async def _sizes(measuring: Measuring, batch: Sequence[Measured], seconds: float) -> dict[int, int]:
-    """Bytes by the database's id."""
+async def _usage(measuring: Measuring, batch: Sequence[Measured], seconds: float) -> dict[int, Usage]:
+    """By the database's id."""
     found = await measuring.usage([one.engine_name for one in batch], seconds)
-    return {
-        # Tenants of MySQL may drop their own database.
-        one.id: found[one.engine_name].storage_bytes if one.engine_name in found else 0
-        for one in batch
-    }
+    # Tenants of MySQL may drop their own database.
+    nothing = Usage(storage_bytes=0, connections=0)
+    return {one.id: found.get(one.engine_name, nothing) for one in batch}

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from app.contracts.base import DatabaseStatus, PauseReason
+from app.engines.base import Usage
 from app.quotas.decision import GIB, QuotaActions, QuotaState
 from app.quotas.plans import Plans, Quotas, limits_in_force
 from app.store.columns import columns_of
@@ -69,17 +70,18 @@ async def record_retained(database_id: int, storage_bytes: int, at: datetime) ->
 
 
 _RECORD_STORAGE = """
-UPDATE database_usage u SET storage_bytes = s.storage_bytes, storage_measured_at = $3, measured_alone_at = $4,
-       unmeasured_since = NULL, measure_failures = 0, measure_failure = NULL
-FROM unnest($1::bigint[], $2::bigint[]) AS s (database_id, storage_bytes)
-WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.storage_measured_at < $3)
+UPDATE database_usage u SET storage_bytes = s.storage_bytes, rebuilding = s.rebuilding, storage_measured_at = $4,
+       measured_alone_at = $5, unmeasured_since = NULL, measure_failures = 0, measure_failure = NULL
+FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS s (database_id, storage_bytes, rebuilding)
+WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.storage_measured_at < $4)
 """
 
 
-async def record_storage(octets: Mapping[int, int], at: datetime, *, alone_at: datetime | None = None) -> None:
-    """Keeps what databases, by their ids, hold in bytes. Those whose measuring takes long are measured apart from the
+async def record_storage(found: Mapping[int, Usage], at: datetime, *, alone_at: datetime | None = None) -> None:
+    """Keeps the storage of databases, by their ids. Those whose measuring takes long are measured apart from the
     others, not before `alone_at`. One that is not newer than the last changes nothing."""
-    await execute(_RECORD_STORAGE, list(octets), list(octets.values()), at, alone_at)
+    octets, rebuilding = [one.storage_bytes for one in found.values()], [one.rebuilding for one in found.values()]
+    await execute(_RECORD_STORAGE, list(found), octets, rebuilding, at, alone_at)
 
 
 async def storage_of(database_id: int) -> int:
@@ -176,6 +178,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     warned_at: datetime | None
     frozen_bytes: int | None
     growing: int
+    rebuilding: bool
 
 
 _STANDINGS = f"""
@@ -218,6 +221,7 @@ def _standing(plans: Plans, row: _Row) -> QuotaState:
         warned=row.warned_at is not None,
         frozen_bytes=row.frozen_bytes,
         growing=row.growing,
+        rebuilding=row.rebuilding,
     )
 
 

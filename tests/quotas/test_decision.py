@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.contracts.base import DatabaseStatus, PauseReason
-from app.quotas.decision import GROWTH_LOOKS, HELD_UP, QuotaActions, QuotaState, decide
+from app.quotas.decision import GROWTH_LOOKS, HELD_UP, REBUILD_LOOKS, QuotaActions, QuotaState, decide
 from tests.support.together import together
 
 MIB = 2**20
@@ -32,6 +32,7 @@ CALM = QuotaState(
     warned=False,
     frozen_bytes=None,
     growing=0,
+    rebuilding=False,
 )
 
 
@@ -87,10 +88,15 @@ def test_a_warning_is_given_again_only_after_the_storage_was_clearly_below() -> 
     assert warnings == 2, "at the first crossing, and after the 74"
 
 
-def _look(standing: QuotaState, megabytes: float, minute: int) -> tuple[QuotaState, QuotaActions]:
+def _look(
+    standing: QuotaState, megabytes: float, minute: int, *, rebuilding: bool = False
+) -> tuple[QuotaState, QuotaActions]:
     """The next measurement, with what the last one left to remember."""
     seen = msgspec.structs.replace(
-        standing, storage_bytes=int(megabytes * MIB), measured_at=NOW + timedelta(minutes=minute)
+        standing,
+        storage_bytes=int(megabytes * MIB),
+        measured_at=NOW + timedelta(minutes=minute),
+        rebuilding=rebuilding,
     )
     verdict = decide(seen)
     remembered = msgspec.structs.replace(
@@ -121,6 +127,30 @@ def test_a_table_that_is_rebuilt_is_no_growth() -> None:
     for minute, megabytes in enumerate([110, 160, 109, 158, 104, 102]):
         standing, verdict = _look(standing, megabytes, minute)
         assert moves(verdict) == set()
+
+
+def test_a_rebuild_may_take_long() -> None:
+    standing, _ = _look(FROZEN, 110, 0)
+    for minute in range(1, REBUILD_LOOKS):
+        standing, verdict = _look(standing, 200, minute, rebuilding=True)
+        assert moves(verdict) == set()
+    standing, verdict = _look(standing, 60, REBUILD_LOOKS)
+    assert moves(verdict) == {"thaw"}
+
+
+def test_a_rebuild_hides_no_growth_beyond_its_end() -> None:
+    standing, _ = _look(FROZEN, 110, 0)
+    for minute in range(1, 5):
+        standing, verdict = _look(standing, 200, minute, rebuilding=True)
+    _, verdict = _look(standing, 120, 5)
+    assert moves(verdict) == {"storage"}
+
+
+def test_a_rebuild_without_an_end_is_growth() -> None:
+    standing, _ = _look(FROZEN, 110, 0)
+    for minute in range(1, REBUILD_LOOKS + 1):
+        standing, verdict = _look(standing, 200, minute, rebuilding=True)
+    assert moves(verdict) == {"storage"}
 
 
 def test_growth_counts_from_the_least_that_was_measured() -> None:
@@ -202,6 +232,7 @@ def test_what_storage_paused_comes_back_when_there_is_room() -> None:
         warned=st.booleans(),
         frozen_bytes=st.none() | st.integers(0, 10**12),
         growing=st.integers(0, 3),
+        rebuilding=st.booleans(),
     )
 )
 def test_no_verdict_contradicts_itself(standing: QuotaState) -> None:

@@ -22,6 +22,7 @@ from app.engines.querying import QueryFailed, QueryLimits
 from app.hosts.adapters import admin_place
 from app.local.ports import LOOPBACK
 from app.provisioning import enforcement, operator
+from app.quotas.decision import GROWTH_BYTES
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests import mysql_client
@@ -84,6 +85,40 @@ async def test_removing_what_its_tenant_deleted_is_no_growth(on_bench: Bench, my
     for minute in (2, 3):
         assert (await on_bench.enforce(START + timedelta(minutes=minute))).moves == {}
     assert (await on_bench.usage(made))["storage_bytes"] > least
+
+
+async def test_a_rebuild_that_takes_long_is_no_growth(on_bench: Bench) -> None:
+    """Held by the function of the table's index, when the new table is written and the old one is there."""
+    made = await on_bench.create(storage_hard_limit_gb=0.01)
+    lock = "pg_advisory_xact_lock(5)"
+    async with session_of(made) as session:
+        await session.load(20)
+        await session.run(
+            "CREATE FUNCTION held(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE"
+            f" AS 'BEGIN PERFORM {lock}; RETURN n; END'"
+        )
+        await session.run("CREATE INDEX ON loaded (held(length(t)))")
+    assert "frozen" in (await on_bench.enforce(START)).moves
+    record = await on_bench.follow(made)
+    await on_bench.enforce(START + timedelta(minutes=1))
+    adapter = await on_bench.adapters.of_host(record.host_id)
+
+    async def grew() -> bool:
+        usage = await on_bench.usage(made)
+        measured = (await adapter.measure([record.engine_name]))[record.engine_name]
+        return bool(measured.storage_bytes > usage["frozen_bytes"] + GROWTH_BYTES)
+
+    async with session_of(made) as holding, session_of(made) as session:
+        await holding.run("BEGIN")
+        await holding.run(f"SELECT {lock}")
+        rebuild = asyncio.create_task(session.run("VACUUM FULL loaded"))
+        await until(grew)
+        for minute in (2, 3, 4):
+            assert (await on_bench.enforce(START + timedelta(minutes=minute))).moves == {}
+        await holding.run("COMMIT")
+        await rebuild
+    assert (await on_bench.enforce(START + timedelta(minutes=5))).moves == {}
+    assert not await grew()
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mysql"])

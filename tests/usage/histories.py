@@ -10,6 +10,7 @@ from app.contracts.base import DatabaseStatus, PauseReason
 from app.databases import access, records, states
 from app.databases.moving import move_lost
 from app.databases.records import DatabaseRecord
+from app.engines.base import Usage
 from app.provisioning import lifecycle
 from app.quotas import usage
 from app.quotas.plans import DEFAULT_PLANS
@@ -114,7 +115,7 @@ class History:
         rows = await fetch("SELECT id FROM databases WHERE uuid = any($1::uuid[])", databases)
         moment = datetime.fromtimestamp(at, UTC)
         await usage.record_use([Sample(database_id=row["id"], use=0) for row in rows], moment, longest_gap=0)
-        await usage.record_storage({row["id"]: octets for row in rows}, moment)
+        await usage.record_storage({row["id"]: Usage(storage_bytes=octets, connections=0) for row in rows}, moment)
         return octets
 
     async def _sizes(self) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import pymysql
 import structlog
@@ -33,10 +34,18 @@ SELECT SUBSTRING_INDEX(user, %s, 1), id FROM information_schema.processlist WHER
 log = structlog.get_logger(__name__)
 
 
+class _Files(NamedTuple):
+    octets: int = 0
+    rebuilds: int = 0
+    """Files that the rebuild of a table is writing."""
+
+
 class MySQLMeasuring(Measuring):
     """`files` and `sharing` are for all databases together: finding one of them would read the whole list."""
 
-    def __init__(self, connection: MySQLConnection, host: str, files: dict[str, int], sharing: frozenset[str]) -> None:
+    def __init__(
+        self, connection: MySQLConnection, host: str, files: dict[str, _Files], sharing: frozenset[str]
+    ) -> None:
         self._connection = connection
         self._host = host
         self._files = files
@@ -56,7 +65,7 @@ async def measuring(connection: MySQLConnection, host: str, names: Sequence[str]
     await connection.run(f"SET SESSION lock_wait_timeout = {connection.flavour.shortest_wait}")
     await _limit_time(connection, SURVEY_SECONDS)
     rows = await connection.run(connection.flavour.sizes, ([*names],)) if names else []
-    files = {str(name): int(octets or 0) for name, octets in rows}
+    files = {str(name): _Files(int(octets or 0), int(rebuilds or 0)) for name, octets, rebuilds in rows}
     yield MySQLMeasuring(connection, host, files, await _sharing(connection, names))
     await _limit_time(connection, 0)
     await connection.run(f"SET SESSION lock_wait_timeout = {LOCK_SECONDS}")
@@ -75,7 +84,11 @@ async def _sharing(connection: MySQLConnection, names: Sequence[str]) -> frozens
 
 
 async def _usage(
-    connection: MySQLConnection, names: Sequence[str], seconds: float, files: dict[str, int], sharing: frozenset[str]
+    connection: MySQLConnection,
+    names: Sequence[str],
+    seconds: float,
+    files: dict[str, _Files],
+    sharing: frozenset[str],
 ) -> dict[str, Usage]:
     flavour, deadline = connection.flavour, time.monotonic() + seconds
 
@@ -85,7 +98,7 @@ async def _usage(
         return [(str(name), int(octets or 0)) for name, octets in await connection.run(statement, ([*asked],))]
 
     try:
-        storage = {name: files.get(name, 0) for name, _ in await ask(_DATABASES)}
+        storage = {name: files.get(name, _Files()).octets for name, _ in await ask(_DATABASES)}
         others = [name for name, _ in await ask(_OTHER_ENGINES)]
         if others and flavour.cached_statistics:
             await connection.run("SET SESSION information_schema_stats_expiry = 0")
@@ -106,7 +119,14 @@ async def _usage(
         if connection.usable:
             await _limit_time(connection, 0)
     held = await sessions(connection, names)
-    return {name: Usage(storage_bytes=octets, connections=len(held.get(name, ()))) for name, octets in storage.items()}
+    return {
+        name: Usage(
+            storage_bytes=octets,
+            connections=len(held.get(name, ())),
+            rebuilding=files.get(name, _Files()).rebuilds > 0,
+        )
+        for name, octets in storage.items()
+    }
 
 
 async def _limit_time(connection: MySQLConnection, seconds: float) -> None:

@@ -12,7 +12,8 @@ from app.engines.tenants import counted
 _MEASURE = f"""
 SELECT d.datname, pg_database_size(d.oid) AS storage_bytes,
        (SELECT count(*) FROM pg_stat_activity a
-        WHERE a.datid = d.oid AND {ACCOUNT_KIND.format("d.datname", "a.usename")} IS NOT NULL) AS connections
+        WHERE a.datid = d.oid AND {ACCOUNT_KIND.format("d.datname", "a.usename")} IS NOT NULL) AS connections,
+       EXISTS (SELECT 1 FROM pg_stat_progress_cluster p WHERE p.datid = d.oid) AS rebuilding
 FROM pg_database d WHERE d.datname = ANY($1::name[])
 """  # noqa: S608  constants
 
@@ -39,7 +40,9 @@ class PostgresMeasuring(Measuring):
         with translated(self._host):
             rows = await _ask(self._connection, _MEASURE, names, seconds)
         return {
-            row["datname"]: Usage(storage_bytes=row["storage_bytes"] or 0, connections=row["connections"])
+            row["datname"]: Usage(
+                storage_bytes=row["storage_bytes"] or 0, connections=row["connections"], rebuilding=row["rebuilding"]
+            )
             for row in rows
         }
 
