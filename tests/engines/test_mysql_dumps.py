@@ -113,7 +113,8 @@ async def test_a_dump_shows_its_moment_whatever_is_written_after_it(host: Engine
         ("RENAME TABLE b TO x, c TO b, x TO c", "renamed"),
         ("TRUNCATE b", "definition has changed"),
         ("DROP TABLE c", "table 'c' was dropped|doesn't exist"),
-        ("ALTER TABLE b ADD COLUMN m INT DEFAULT 5, ALGORITHM = COPY", "definition has changed"),
+        # The table has no name for a moment at its end: the tool may list the tables then.
+        ("ALTER TABLE b ADD COLUMN m INT DEFAULT 5, ALGORITHM = COPY", "definition has changed|table 'b' was dropped"),
     ],
 )
 async def test_a_table_that_is_changed_before_the_dump_has_it_fails_it(
