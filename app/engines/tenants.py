@@ -89,7 +89,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     storage_bytes: int
     connections: int
     rebuilding: bool = False
-    """One of its tables is being rebuilt: both the old and the new one count in `storage_bytes`."""
+    """One of its tables is being rebuilt, and both the old and the new one count in `storage_bytes`."""
 
 
 class Counters(msgspec.Struct, frozen=True, kw_only=True):

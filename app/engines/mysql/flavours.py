@@ -103,7 +103,8 @@ def _mariadb_overlapping(old: str, new: str) -> tuple[str, ...]:
 
 
 # information_schema.tables would report 16 KiB for a table of 50 MB just loaded.
-# What a rebuild writes has a name of the server's own, that no tenant can give: in a tenant's name # is @0023.
+# What a rebuild writes has a name of the server's own, that no tenant can give: in a tenant's name # is @0023. Oracle's
+# server shows it when the rebuild is done, under the table's name.
 _SIZES = """
 SELECT SUBSTRING_INDEX(name, '/', 1) AS name, CAST(SUM(file_size) AS UNSIGNED), SUM(name LIKE '%%/#sql%%')
 FROM information_schema.{tablespaces} WHERE SUBSTRING_INDEX(name, '/', 1) IN %s GROUP BY 1
