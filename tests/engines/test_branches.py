@@ -4,7 +4,8 @@ import pytest
 
 from app.engines.base import EngineError, Tenant
 from app.engines.errors import StatementFailed, StatementUncertain
-from app.engines.mysql import connections
+from app.engines.mysql import branches, connections, transactions
+from app.engines.mysql.connections import MySQLConnections
 from tests.engines.harness import EngineHost, Session, as_root, session_of, tenants
 
 SECONDS = 30.0
@@ -52,6 +53,24 @@ async def test_a_list_of_transactions_read_before_it_does_not_hide_it(host: Engi
         await as_root(host, "SELECT trx_id FROM information_schema.innodb_trx")
         for statement in ("XA START 'next'", "INSERT INTO t VALUES (2)", "XA END 'next'", "XA PREPARE 'next'"):
             await session.run(statement)
+        await host.adapter.revoke(tenant)
+        assert await prepared(host) == 0
+        await session.close()
+        await host.adapter.destroy(tenant)
+
+
+async def test_the_servers_own_transactions_keep_none(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """InnoDB's, in which it writes the statistics of tables, are shown without a session, and are soon over."""
+    looks: list[int] = []
+
+    async def with_one_of_its_own(pool: MySQLConnections) -> list[tuple[int, int]]:
+        found = await transactions.open_transactions(pool)
+        looks.append(len(found))
+        return [*found, (1, transactions.DETACHED)] if len(looks) <= 2 else found
+
+    async with tenants(host) as [tenant]:
+        session = await prepare(host, tenant, "'statistics'")
+        monkeypatch.setattr(branches, "open_transactions", with_one_of_its_own)
         await host.adapter.revoke(tenant)
         assert await prepared(host) == 0
         await session.close()

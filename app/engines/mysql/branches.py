@@ -6,6 +6,7 @@ that it locks, but the server connects a branch's id to neither. So a list of id
 transaction of the server is the tenant's; on MySQL also the ids that one of its sessions is seen to have prepared.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from app.engines.mysql.connection import MySQLConnection
@@ -30,6 +31,8 @@ SELECT e.xid_format_id, e.xid_gtrid, e.xid_bqual
 FROM performance_schema.events_transactions_current e JOIN performance_schema.threads t USING (thread_id)
 WHERE t.processlist_id IN %s AND e.xa_state = 'PREPARED'
 """
+_LOOKS = 5
+_AGAIN_SECONDS = 0.15
 
 
 async def transactions_of_sessions(connections: MySQLConnections, sessions: list[int]) -> set[int]:
@@ -88,11 +91,20 @@ async def roll_back_all_of(connection: MySQLConnection, connections: MySQLConnec
 
     The ids are read first. A branch that another session still held then, and has left since, appears among the
     detached transactions and prevents the rollback; one that is still held makes the two counts differ.
+
+    While there are more detached transactions than branches, all is read again: InnoDB's own, in which it keeps the
+    statistics of tables, have no session either, and last for some milliseconds.
     """
     if not transactions:
         return False
-    xids = await _prepared(connection)
-    detached = {transaction for transaction, session in await open_transactions(connections) if session == DETACHED}
+    for look in range(_LOOKS):
+        if look:
+            await asyncio.sleep(_AGAIN_SECONDS)
+        xids = await _prepared(connection)
+        found = await open_transactions(connections)
+        detached = {transaction for transaction, session in found if session == DETACHED}
+        if len(detached) <= len(xids):
+            break
     if not detached or not detached <= transactions or len(xids) != len(detached):
         return False
     await roll_back(connection, xids)
