@@ -12,7 +12,7 @@ from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
 
 _MAX = 50
-"""The maximum of sessions ended for prepared statements in one pass."""
+"""The maximum of looks in one pass for a session to end for its prepared statements."""
 _SETTLE_SECONDS = 0.05
 """The time after which an ended session has released what it held."""
 _TRANSACTIONS = """
@@ -83,19 +83,25 @@ async def _memory(connection: MySQLConnection, names: Sequence[str], most: int) 
 
 async def _free_statements(connection: MySQLConnection, names: Sequence[str], percent: int) -> list[SessionsEnded]:
     """Ends one session after the other, until there is room again."""
-    ended: list[SessionsEnded] = []
-    while len(ended) < _MAX:
-        used, capacity = await _statements(connection)
-        if used * 100 < capacity * percent:
+    ended: dict[int, SessionsEnded] = {}
+    for _ in range(_MAX):
+        if await _have_room(connection, percent):
             break
         rows = await connection.run(connection.flavour.prepared_statements, ([*names],))
-        if not rows:
+        # Again, after the choice: if the one that was ended last is gone by then, so are its statements.
+        if not rows or await _have_room(connection, percent):
             break
         [(number, tenant)] = rows
-        await _kill(connection, int(number))
-        ended.append(SessionsEnded(tenant=str(tenant), reason="prepared_statements"))
+        if int(number) not in ended:
+            await _kill(connection, int(number))
+            ended[int(number)] = SessionsEnded(tenant=str(tenant), reason="prepared_statements")
         await asyncio.sleep(_SETTLE_SECONDS)
-    return ended
+    return [*ended.values()]
+
+
+async def _have_room(connection: MySQLConnection, percent: int) -> bool:
+    used, capacity = await _statements(connection)
+    return used * 100 < capacity * percent
 
 
 async def _statements(connection: MySQLConnection) -> tuple[int, int]:
