@@ -48,7 +48,8 @@ class QuotaState(msgspec.Struct, frozen=True, kw_only=True):
     frozen_bytes: int | None
     growing: int
     rebuilding: bool
-    """A table was being rebuilt when the storage was measured."""
+    """A table was being rebuilt when the storage was measured, or the time before: PostgreSQL removes the old one when
+    it no longer shows the rebuild."""
 
 
 class QuotaActions(msgspec.Struct, frozen=True, kw_only=True):

@@ -70,8 +70,9 @@ async def record_retained(database_id: int, storage_bytes: int, at: datetime) ->
 
 
 _RECORD_STORAGE = """
-UPDATE database_usage u SET storage_bytes = s.storage_bytes, rebuilding = s.rebuilding, storage_measured_at = $4,
-       measured_alone_at = $5, unmeasured_since = NULL, measure_failures = 0, measure_failure = NULL
+UPDATE database_usage u SET storage_bytes = s.storage_bytes, rebuilding = s.rebuilding, was_rebuilding = u.rebuilding,
+       storage_measured_at = $4, measured_alone_at = $5,
+       unmeasured_since = NULL, measure_failures = 0, measure_failure = NULL
 FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS s (database_id, storage_bytes, rebuilding)
 WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.storage_measured_at < $4)
 """
@@ -179,6 +180,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     frozen_bytes: int | None
     growing: int
     rebuilding: bool
+    was_rebuilding: bool
 
 
 _STANDINGS = f"""
@@ -221,7 +223,7 @@ def _standing(plans: Plans, row: _Row) -> QuotaState:
         warned=row.warned_at is not None,
         frozen_bytes=row.frozen_bytes,
         growing=row.growing,
-        rebuilding=row.rebuilding,
+        rebuilding=row.rebuilding or row.was_rebuilding,
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a table was being rebuilt when a database was measured: its old and its new file counted then."""
+"""Whether a table was being rebuilt when a database was measured, and the time before: both its files counted."""
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 from piccolo.columns import Boolean
@@ -10,11 +10,7 @@ DESCRIPTION = "rebuilds in measurements"
 
 async def forwards() -> MigrationManager:
     manager = MigrationManager(migration_id=ID, app_name="headwater", description=DESCRIPTION)
-    manager.add_column(
-        "DatabaseUsage",
-        "database_usage",
-        "rebuilding",
-        column_class=Boolean,
-        params=Boolean(default=False)._meta.params,
-    )
+    params = Boolean(default=False)._meta.params
+    for column in ("rebuilding", "was_rebuilding"):
+        manager.add_column("DatabaseUsage", "database_usage", column, column_class=Boolean, params=params)
     return manager

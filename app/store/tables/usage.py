@@ -17,10 +17,11 @@ class DatabaseUsage(Table, tablename="database_usage", db=DB):
     threshold. `frozen_bytes` is the least measured since it was frozen, `growing` the number of consecutive
     measurements that found more, `judged_at` the measurement that last updated these two. `storage_bytes` was measured
     at `storage_measured_at`, null before the first time; `rebuilding` says that a table was being rebuilt then, and
-    that its old and its new file count. Since `unmeasured_since` its measurement has failed, `measure_failures` times
-    in a row, the last time for the reason `measure_failure`; if `measured_alone_at` is set, it is measured separately
-    from the others, not before that time. `reclaimed_at` is when the space of deleted rows was last reclaimed, or when
-    that was tried. Until `own_login_until` the service itself may be logged in with the tenant's credentials.
+    that its old and its new file count, `was_rebuilding` the same of the measurement before. Since `unmeasured_since`
+    its measurement has failed, `measure_failures` times in a row, the last time for the reason `measure_failure`; if
+    `measured_alone_at` is set, it is measured separately from the others, not before that time. `reclaimed_at` is when
+    the space of deleted rows was last reclaimed, or when that was tried. Until `own_login_until` the service itself may
+    be logged in with the tenant's credentials.
     """
 
     id = BigSerial(primary_key=True)
@@ -29,6 +30,7 @@ class DatabaseUsage(Table, tablename="database_usage", db=DB):
     storage_bytes = BigInt()
     storage_measured_at = columns.moment()
     rebuilding = Boolean(default=False)
+    was_rebuilding = Boolean(default=False)
     measured_alone_at = columns.moment()
     unmeasured_since = columns.moment()
     measure_failures = Integer(default=0)
