@@ -91,6 +91,8 @@ async def test_a_create_outlives_the_api_and_the_worker(visit: Visit) -> None:
     try:
         await press(page.get_by_role("button", name="Create database"))
         await page.get_by_role("heading", name="Making only-one").wait_for()
+        # They are drawn from the stream's first event: without one there is nothing to go on after.
+        await page.locator(".steps li").first.wait_for()
         await service.kill("api")
         await expect(page.locator(".connection")).to_contain_text(LOST)
         await check_accessible(page)

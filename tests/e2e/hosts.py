@@ -16,7 +16,8 @@ from tests.mysql_client import leave
 _POSTGRES_OBJECTS = """
 SELECT 'database ' || datname FROM pg_database WHERE datname ~ $1
 UNION ALL SELECT 'role ' || rolname FROM pg_roles WHERE rolname ~ $1
-UNION ALL SELECT 'session ' || usename FROM pg_stat_activity WHERE usename ~ $1 OR datname ~ $1
+UNION ALL SELECT 'session ' || usename FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND (usename ~ $1 OR datname ~ $1)
 """
 _MYSQL_OBJECTS = """
 SELECT CONCAT('database ', schema_name) FROM information_schema.schemata WHERE schema_name REGEXP %s

@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from pathlib import Path
 
 import psutil
@@ -37,15 +39,16 @@ class Holdings:
 
 async def holdings(stack: LiveStack) -> Holdings:
     """The least of several looks, where something of the moment may be counted."""
-    looks = []
+    looks, listed = [], []
     for _ in range(_LOOKS):
         looks.append((await _sessions(stack), {part: _process(stack, part).num_fds() for part in OURS}))
+        listed.append(Counter([entry for host in stack.file.hosts for entry in await objects(host)]))
         await asyncio.sleep(_LOOK_SECONDS)
     on_disk = _on_disk(stack)
     sessions = {name: min(look[0][name] for look in looks) for name in looks[0][0]}
     open_files = {part: min(look[1][part] for look in looks) for part in OURS}
     return Holdings(
-        objects=Counter([entry for host in stack.file.hosts for entry in await objects(host)]),
+        objects=reduce(and_, listed),
         workflows=await _open_workflows(stack),
         sessions=sessions,
         open_files=open_files,

@@ -8,6 +8,7 @@ from app.engines.base import AdminAddress, Tenant
 from app.engines.postgres import PostgresAdapter, make_template
 from tests.engines.harness import EngineHost, RefusedError, Session, as_root
 from tests.servers import RunningServer
+from tests.support.waiting import LIMIT_SECONDS
 
 PROVISIONER = "conformance_provisioner"
 PASSWORD = "provisioner-password"
@@ -74,7 +75,7 @@ class PostgresSession(Session):
 
     async def close(self) -> None:
         if not self.connection.is_closed():
-            await self.connection.close(timeout=2)
+            await self.connection.close(timeout=LIMIT_SECONDS)
 
 
 class PostgresHost(EngineHost):
@@ -118,7 +119,7 @@ class PostgresHost(EngineHost):
                 user=tenant.name,
                 password=tenant.password,
                 database=database or tenant.name,
-                timeout=10,
+                timeout=LIMIT_SECONDS,
             )
         except asyncpg.PostgresError as error:
             raise RefusedError(error.sqlstate, str(error)) from error

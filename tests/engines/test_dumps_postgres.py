@@ -15,7 +15,7 @@ from app.engines.base import EngineAdapter, EngineLimits, HostFull, HostUnavaila
 from app.engines.dumping import DumpRefused, LoadRefused
 from app.engines.postgres import PostgresAdapter
 from app.engines.postgres.connections import PostgresConnections
-from app.engines.postgres.dumps import dump, helpers
+from app.engines.postgres.dumps import dump, fingerprints, helpers
 from app.engines.postgres.dumps import snapshot as snapshots
 from app.engines.postgres.dumps.archive import Archive
 from app.engines.postgres.dumps.dump import server_version
@@ -28,7 +28,7 @@ from tests.engines.test_dumps import dumped, streamed, tables
 from tests.engines.text_dumps import text_of
 from tests.engines.ways import cut_off
 from tests.servers import RunningServer
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 pytestmark = pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
 
@@ -204,6 +204,13 @@ async def test_a_table_emptied_meanwhile_is_dumped_as_it_was(host: EngineHost) -
         assert await host.adapter.contents(target) == told
 
 
+@pytest.fixture
+def patient_dumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They wait for a lock for as long as a test takes to look."""
+    monkeypatch.setitem(fingerprints.SESSION_SETTINGS, "lock_timeout", f"{LIMIT_SECONDS:.0f}s")
+
+
+@pytest.mark.usefixtures("patient_dumps")
 async def test_a_table_made_between_the_locks_and_the_moment_is_dumped_too(host: EngineHost) -> None:
     async with tenants(host) as [tenant], session_of(host, tenant) as session:
         await session.run("CREATE TABLE pets (n int)")
@@ -217,6 +224,7 @@ async def test_a_table_made_between_the_locks_and_the_moment_is_dumped_too(host:
         assert tables(told) == {'"public"."pets"': 0, '"public"."toys"': 1}
 
 
+@pytest.mark.usefixtures("patient_dumps")
 async def test_tables_made_all_the_time_are_said(host: EngineHost) -> None:
     async with tenants(host) as [tenant], session_of(host, tenant) as session:
         await session.run("CREATE TABLE pets (n int)")

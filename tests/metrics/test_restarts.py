@@ -137,8 +137,10 @@ async def test_counters_begin_anew_with_a_start_and_with_a_crash(server: Restart
 
 async def _crash(service: PostgresService) -> None:
     """A server process dies: the server ends all others, recovers, and goes on as the same process."""
-    connection = await asyncpg.connect(service.dsn())
+    connection, bystander = await asyncpg.connect(service.dsn()), await asyncpg.connect(service.dsn())
     os.kill(await connection.fetchval("SELECT pg_backend_pid()"), signal.SIGKILL)
     with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         await connection.execute("SELECT pg_sleep(60)")
+    # Logins go on until the server has noticed.
+    await until(bystander.is_closed)
     await until(service.is_ready)

@@ -17,28 +17,33 @@ from tests.support.waiting import until
 
 # Reading and writing for as long as nobody ends it.
 BUSY = " CROSS JOIN ".join(f"information_schema.columns c{n}" for n in range(4))
+_BUSY_LIKE = "%columns c3%"
 
 
-async def sessions(service: RunningService, asked: Asked) -> int:
-    """That run a statement in the database, as the full administrator sees them."""
+async def sessions(service: RunningService, asked: Asked, like: str = "%") -> int:
+    """That run such a statement in the database, as the full administrator sees them."""
     name = asked.database["db_name"]
     if asked.is_postgres:
         async with postgres(service.postgres.admin_dsn) as connection:
             return int(
                 await connection.fetchval(
-                    "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND state = 'active'", name
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND state = 'active' AND query LIKE $2",
+                    name,
+                    like,
                 )
             )
     assert service.mysql is not None
     async with mysql(service.mysql.admin_dsn) as cursor:
         await cursor.execute(
-            "SELECT count(*) FROM information_schema.processlist WHERE db = %s AND command = 'Query'", (name,)
+            "SELECT count(*) FROM information_schema.processlist"
+            " WHERE db = %s AND command = 'Query' AND coalesce(info, '') LIKE %s",
+            (name, like),
         )
         return int((await cursor.fetchone())[0])
 
 
 async def ask_and_leave(service: RunningService, asked: Asked, question: str) -> None:
-    """Sends the request, waits until the engine is at work, and closes the connection."""
+    """Sends the request, waits until the engine is at work on the statement, and closes the connection."""
     body = json.dumps({"database_uuid": asked.database["uuid"], "query": question}).encode()
     parts = urlsplit(str(service.http.base_url))
     _, writer = await asyncio.open_connection(parts.hostname, parts.port)
@@ -48,7 +53,7 @@ async def ask_and_leave(service: RunningService, asked: Asked, question: str) ->
     )
     writer.write(head.encode() + body)
     await writer.drain()
-    await until(lambda: sessions(service, asked))
+    await until(lambda: sessions(service, asked, _BUSY_LIKE))
     writer.transport.abort()
     with contextlib.suppress(ConnectionError):
         await writer.wait_closed()

@@ -60,7 +60,8 @@ _ROW = """
 SELECT status, destroyed_at IS NOT NULL AS destroyed, coalesce(destroyed_at >= destroy_at, true) AS in_time,
        CASE WHEN status = 'deleted' THEN destroyed_at IS NOT NULL OR revoked_at IS NOT NULL AND destroy_at > now()
             ELSE access_applied >= access_revision AND (status = 'active' OR paused_reason IS NOT NULL)
-                 AND coalesce(expires_at > now(), true) END AS at_rest
+                 -- Clients set five minutes and more: what is nearer is about to be deleted.
+                 AND coalesce(expires_at > now() + interval '1 minute', true) END AS at_rest
 FROM databases WHERE uuid = $1
 """
 _EVENTS = """
