@@ -156,6 +156,16 @@ WRONG = [
     ("WEBHOOK_RETRY_SCHEDULE", "0,nan"),
     ("NL_MAX_ROWS", "0"),
     ("QUERY_TIMEOUT_SECONDS", "0"),
+    ("SESSION_IDLE_TRANSACTION_SECONDS", "0"),
+    ("SESSION_TRANSACTION_SECONDS", "nan"),
+    ("SESSION_MEMORY_MB", "-1"),
+    ("SESSION_SHARED_PERCENT", "0"),
+    ("SESSION_SHARED_PERCENT", "101"),
+    ("METRICS_PORT", "null"),
+    ("WEBHOOK_RETRY_SCHEDULE", ","),
+    ("PUBLIC_URL", "https://db.example.com/path"),
+    ("OIDC_ISSUER", "id.example.com"),
+    ("BACKUP_OBJECT_LOCK", "on"),
 ]
 
 
@@ -165,6 +175,11 @@ def load(**variables: str) -> Settings:
 
 def test_the_examples_cover_every_setting() -> None:
     assert EXAMPLES.keys() == {field.name for field in msgspec.structs.fields(Settings)}
+
+
+def test_every_number_has_bounds() -> None:
+    unbounded = {int, float, int | None, float | None, tuple[int, ...], tuple[float, ...]}
+    assert [field.name for field in msgspec.structs.fields(Settings) if field.type in unbounded] == []
 
 
 @together("name", EXAMPLES)
@@ -200,10 +215,12 @@ def test_an_unknown_name() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("pool_size", "few", "expected a whole number"),
-        ("query_timeout_seconds", "soon", "expected a number of seconds"),
+        ("pool_size", "few", "expected a whole number from 0 to 1000000000"),
+        ("query_timeout_seconds", "soon", "expected a number above 0, at most 1000000000"),
         ("orphan_removal", "maybe", "expected true or false, or on or off"),
-        ("webhook_retry_schedule", "0,soon", "expected numbers of seconds, comma-separated"),
+        ("webhook_retry_schedule", "0,soon", "expected numbers from 0 to 1000000000, comma-separated"),
+        ("regions", "us-east-1,us-east-1", "expected region codes such as us-east-1, each once"),
+        ("log_level", "loud", "expected one of debug, info, warning, error"),
     ],
 )
 def test_a_wrong_value_is_reported_in_an_operators_words(name: str, text: str, words: str) -> None:
