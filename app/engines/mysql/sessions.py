@@ -30,14 +30,22 @@ async def end_sessions(
     connection: MySQLConnection, connections: MySQLConnections, name: str, *, helpers: bool = True
 ) -> set[int]:
     """Ends all sessions of the account and, with `helpers`, of a tenant's other accounts but those of dumps, and the
-    branches known to be theirs. Returns InnoDB's ids of their open transactions. Raises `EngineError` after
-    `END_SECONDS`."""
+    branches known to be theirs, after the accounts were locked. Returns InnoDB's ids of their open transactions. Raises
+    `EngineError` after `END_SECONDS`.
+
+    A login that the lock refuses is shown for a moment too. Clients may try for ever, so those that began later than
+    this are not waited for."""
     deadline = time.monotonic() + END_SECONDS
+    newest = await _newest_session(connection)
+    present: set[int] | None = None
     transactions: set[int] = set()
     prepared: list[str] = []
     empty_polls = 0
     while empty_polls < 2:
-        sessions = await _sessions(connection, name, helpers, dumps=False)
+        found = await _sessions(connection, name, helpers, dumps=False)
+        present = set(found) if present is None else present
+        # Not by the number alone: small ones follow the server's last, 2^32 - 1.
+        sessions = [number for number in found if number <= newest or number in present]
         transactions |= await branches.transactions_of_sessions(connections, sessions)
         prepared += await branches.branches_of_sessions(connection, sessions)
         await _kill(connection, sessions)
@@ -47,6 +55,12 @@ async def end_sessions(
         await asyncio.sleep(SETTLE_SECONDS if empty_polls else 0.01)
     await branches.roll_back(connection, prepared)
     return transactions
+
+
+async def _newest_session(connection: MySQLConnection) -> int:
+    """The number of the server's newest session, or the next one's: it numbers each attempt to connect."""
+    [(_, attempts)] = await connection.run("SHOW GLOBAL STATUS LIKE 'Connections'")
+    return int(attempts)
 
 
 async def end_present_sessions(
