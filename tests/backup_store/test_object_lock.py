@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 
 from app.backups.storage.errors import BackupLocked, StoreRefused
 from app.backups.storage.store import BackupStore
+from app.core.setting_values import ObjectLock
 from app.core.settings import InvalidSettings, Settings
 from tests.support.backups import BOX, chunks_of, folder_store, manifest_of, restored
 from tests.support.object_stores import S3Server, SeaweedService, s3_server
@@ -36,7 +37,7 @@ class LockingBucket:
         self.name = name
         self.client = client
 
-    def store(self, mode: str = "compliance") -> BackupStore:
+    def store(self, mode: ObjectLock = "compliance") -> BackupStore:
         settings = Settings(backup_store=f"s3://{self.name}/some/prefix", backup_object_lock=mode)
         return BackupStore.from_settings(settings, BOX)
 

@@ -3,13 +3,14 @@ tests.deployment.chart` writes that part anew."""
 
 import json
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 import yaml
 from helm_python import Chart
 
-from app.core.settings import _LARGEST, _NOT_NEGATIVE, _POSITIVE, Settings
+from app.core.settings import Settings
 from tests.deployment import compose
 
 FOLDER = compose.ROOT / "deploy/helm/headwater"
@@ -97,25 +98,18 @@ def settings_schema() -> Object:
     embedded stack's."""
     left_out = SECRETS.keys() | FILES.keys() | OF_THE_IMAGE | EMBEDDED
     return {
-        field.name: _shape(field.name, field.type)
+        field.name: _shape(field.type)
         for field in sorted(msgspec.structs.fields(Settings), key=lambda one: one.name)
         if field.name not in left_out
     }
 
 
-def _shape(name: str, kind: Any) -> Object:
-    if kind is bool:
-        return {"type": "boolean"}
-    if kind in (tuple[str, ...], tuple[float, ...]):
-        return {"type": "array", "items": {"type": "string" if kind == tuple[str, ...] else "number"}}
-    if kind not in (int, float):
+def _shape(kind: Any) -> Object:
+    if type(None) in get_args(kind):
+        kind = get_args(kind)[0]
+    if kind in (str, Path):
         return {"type": "string", "minLength": 1}
-    bounds: Object = {"type": "integer" if kind is int else "number"}
-    if name in _POSITIVE:
-        bounds |= {"exclusiveMinimum": 0, "maximum": _LARGEST}
-    elif name in _NOT_NEGATIVE:
-        bounds |= {"minimum": 0, "maximum": _LARGEST}
-    return bounds
+    return msgspec.json.schema(kind)
 
 
 if __name__ == "__main__":
