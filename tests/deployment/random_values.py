@@ -9,6 +9,9 @@ _TEXTS = {
     "^[0-9a-fA-F.:]+/[0-9]{1,3}$": ("10.1.0.0/16", "192.0.2.7/32", "2001:db8::/32"),
     "^[0-9.]+(m|k|Ki|M|Mi|G|Gi|T|Ti)?$": ("250m", "1.5", "512Mi", "2Gi"),
     "^[a-z0-9]+(-[a-z0-9]+)*$": ("eu-west-1", "a", "x1-y2-z3"),
+    "^(debug|info|warning|error)$": ("debug", "error"),
+    "^https?://": ("https://id.example.com", "http://[::1]:8080/{plain}"),
+    r"^https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?$": ("https://db.example.com", "http://[::1]:8080"),
 }
 _PLAIN = ("a", "some-name", "nöt: {plain}", "true", "1e3", '"', "{{ nothing }}")
 _PLAIN_NAMES = ("a", "some-name", "b.c")
@@ -48,7 +51,7 @@ class RandomValues:
                 return None
             case "integer" | "number":
                 numbers = (443, 5432) if shape.get("maximum") == 65_535 else (1, 20, 443, 2_592_000)
-                return max(pick.choice(numbers), shape.get("minimum", 0))
+                return min(max(pick.choice(numbers), shape.get("minimum", 0)), shape.get("maximum", 2_592_000))
             case _:
                 texts = _TEXTS.get(shape.get("pattern", ""))
                 return pick.choice(texts or (_PLAIN if name in _FREE or "_" in name else _PLAIN_NAMES))
