@@ -90,6 +90,51 @@ async def _is_held(host: EngineHost, tenant: Tenant) -> bool:
     return "SELECT pg_sleep(600)" in await host.statements(tenant.name)
 
 
+OTHERS_HOLD = {
+    "its role": "GRANT SELECT ON kept TO {name}",
+    "the account of its dump": "GRANT SELECT ON kept TO {name}_dump",
+    "its database": "ALTER ROLE CURRENT_USER IN DATABASE {name} SET work_mem = '4MB'",
+}
+"""What a tenant of PostgreSQL may hold of another's, by an open transaction."""
+
+
+@pytest.mark.parametrize("held", OTHERS_HOLD)
+async def test_what_another_tenant_holds_of_it_is_no_hindrance(host: EngineHost, held: str) -> None:
+    if host.flavour != "postgres":
+        pytest.skip("elsewhere no tenant locks another's account or database")
+    async with tenants(host, 2) as [tenant, other], session_of(host, other) as holding:
+        await holding.run("CREATE TABLE kept (n int)")
+        async with host.adapter.dumping(tenant):
+            await holding.run("BEGIN")
+            await holding.run(OTHERS_HOLD[held].format(name=tenant.name))
+        async with host.adapter.dumping(tenant):
+            pass
+        await host.adapter.clear(tenant)
+        await host.adapter.destroy(tenant)
+
+
+async def test_another_tenant_that_names_its_role_and_holds_that_too_is_no_hindrance(host: EngineHost) -> None:
+    if host.flavour != "postgres":
+        pytest.skip("elsewhere no tenant names another's account")
+    async with tenants(host, 2) as [tenant, other], session_of(host, other) as holding:
+        await holding.run("CREATE TABLE kept (n int)")
+        await holding.run(f"GRANT SELECT ON kept TO {tenant.name}")
+        await holding.run("BEGIN")
+        await holding.run("GRANT INSERT ON kept TO PUBLIC")
+        await host.adapter.destroy(tenant)
+
+
+async def test_a_setting_that_another_makes_for_its_database_is_no_login(host: EngineHost) -> None:
+    """Or whoever makes one again and again would keep its access from ending."""
+    if host.flavour != "postgres":
+        pytest.skip("elsewhere there are no settings for a database")
+    async with tenants(host, 2) as [tenant, other], session_of(host, other) as holding:
+        await holding.run("BEGIN")
+        await holding.run(OTHERS_HOLD["its database"].format(name=tenant.name))
+        await host.adapter.revoke(tenant)
+        assert await holding.run("SELECT 1") == [(1,)]
+
+
 LOCKED = 60
 UNDER_WAY = {
     "postgres": ["SELECT pg_sleep(600)"],

@@ -481,6 +481,21 @@ async def test_settings_of_the_tenants_go_with_it(host: EngineHost) -> None:
             assert (await session.run("SHOW statement_timeout"))[0][0] == "77s"
 
 
+async def test_settings_that_others_made_for_a_database_stay_behind(host: EngineHost) -> None:
+    """They mean nothing there, and may be more than are taken along."""
+    async with tenants(host, 2) as [tenant, other]:
+        for one, setting in ((other, "work_mem = '4MB'"), (tenant, "DateStyle = 'German'")):
+            async with session_of(host, one) as session:
+                await session.run(f'ALTER ROLE CURRENT_USER IN DATABASE "{tenant.name}" SET {setting}')
+        await host.adapter.clear(tenant)
+        rows = await as_root(
+            host,
+            "SELECT r.rolname::text, s.setconfig FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole "
+            f"JOIN pg_database d ON d.oid = s.setdatabase WHERE d.datname = '{tenant.name}'",
+        )
+        assert {role: "DateStyle=German" in settings for role, settings in rows} == {tenant.name: True}
+
+
 async def test_a_login_held_up_on_its_way_in_is_ended_with_its_credentials(
     host: EngineHost, engine_server: RunningServer
 ) -> None:

@@ -2,6 +2,10 @@
 
 An open transaction suffices: one that changed its own password or a table's rights locks that row of the catalog for as
 long as it likes. No tenant may delay its limits, its freeze or its revocation.
+
+Nor another's removal: a GRANT to any role locks the role until its transaction ends, and a setting of one's own for any
+database locks that database, so that neither can be dropped or renamed. Nobody else waits for such a lock for long, so
+whoever holds one that we wait for is ended.
 """
 
 import asyncio
@@ -21,7 +25,10 @@ SELECT count(pg_terminate_backend(b.pid))
 FROM pg_stat_activity w CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS blocking (pid)
 JOIN pg_stat_activity b ON b.pid = blocking.pid JOIN pg_roles r ON r.oid = b.usesysid
 WHERE w.usename = current_user AND w.wait_event_type = 'Lock'
-  AND (r.rolname = $1 OR starts_with(r.rolname, $1 || $2)) AND NOT r.rolsuper
+  AND b.usesysid <> w.usesysid AND NOT r.rolsuper
+  AND (r.rolname = $1 OR starts_with(r.rolname, $1 || $2)
+       OR EXISTS (SELECT FROM pg_locks l WHERE l.pid = w.pid AND NOT l.granted AND l.locktype = 'object'
+                  AND l.classid IN ('pg_authid'::regclass, 'pg_database'::regclass)))
 """
 
 log = structlog.get_logger(__name__)
@@ -30,7 +37,7 @@ log = structlog.get_logger(__name__)
 @asynccontextmanager
 async def ending_blockers(connections: PostgresConnections, name: str, *, patience: float) -> AsyncIterator[None]:
     """From `patience` seconds on until the end of the block, ends sessions of the tenant that the administrator
-    waits for."""
+    waits for, and anybody's that hold a role or a database."""
     watching = asyncio.create_task(_watch(connections, name, patience))
     try:
         yield

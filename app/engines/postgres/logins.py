@@ -12,7 +12,7 @@ import structlog
 
 from app.core.scram import verifier
 from app.engines.base import Access, Login
-from app.engines.naming import literal
+from app.engines.naming import HELPER_SEPARATOR, literal
 from app.engines.postgres.statements import TEMP_FILE_LIMIT
 
 _MAX_SETTINGS = 200
@@ -32,6 +32,7 @@ _DATABASE_SETTINGS = f"""
 SELECT r.rolname::text AS role, split_part(entry, '=', 1) AS name, substr(entry, strpos(entry, '=') + 1) AS value
 FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN LATERAL unnest(s.setconfig) AS entry
 WHERE s.setdatabase = (SELECT oid FROM pg_database WHERE datname = $1)
+  AND (r.rolname = $1 OR starts_with(r.rolname, $1 || '{HELPER_SEPARATOR}'))
   AND length(entry) <= {_MAX_CHARACTERS} LIMIT {_MAX_SETTINGS}
 """  # noqa: S608  the same
 _LISTS = {"search_path", "temp_tablespaces"}
@@ -90,7 +91,8 @@ async def copy_settings(connection: Any, name: str, source: str, target: str) ->
 
 
 async def copy_database_settings(connection: Any, old: str, new: str) -> None:
-    """Gives all roles the settings for the database `new` that they have for `old`."""
+    """Gives the roles of the tenant `old` the settings for the database `new` that they have for its own. Others make
+    settings for it too, as many as they like, but can't enter it."""
     for row in await connection.fetch(_DATABASE_SETTINGS, old):
         await _set(connection, row["role"], new, row)
 

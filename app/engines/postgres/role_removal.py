@@ -11,9 +11,11 @@ import asyncpg
 from app.engines.base import EngineError
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.postgres import ownership, statements
+from app.engines.postgres.blockers import ending_blockers
 from app.engines.postgres.connections import PostgresConnections
 
 _ROUNDS = 5
+_PATIENCE_SECONDS = 1
 _NAMING = """
 SELECT DISTINCT d.datname::text AS name FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid
 WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = (SELECT oid FROM pg_roles WHERE rolname = $1)
@@ -47,7 +49,10 @@ async def _dropped_in(connections: PostgresConnections, connection: Any, databas
     try:
         opened = await _open(connection, database)
         try:
-            async with connections.admin_in(database) as inside:
+            async with (
+                connections.admin_in(database) as inside,
+                ending_blockers(connections, tenant, patience=_PATIENCE_SECONDS),
+            ):
                 await ownership.take_out(inside, tenant, role)
                 return await _try_to_drop(inside, role)
         finally:

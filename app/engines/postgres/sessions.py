@@ -17,10 +17,12 @@ ARRIVAL_SECONDS = 5.0
 """How long a login may take from its check to its session before it is ended with those of a role that it may belong
 to."""
 
+# Nothing else takes this lock. A session elsewhere may hold others: for a setting of its own in this database.
 _ARRIVING = """
 SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.objid
 WHERE l.locktype = 'object' AND l.classid = 'pg_database'::regclass AND d.datname = $1
-  AND l.pid <> pg_backend_pid()
+  AND l.mode = 'RowExclusiveLock' AND l.pid <> pg_backend_pid()
+  AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND a.datname <> $1)
 """
 # Superusers are the operator's, and not ours to end.
 _TERMINATE = """
