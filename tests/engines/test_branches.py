@@ -6,6 +6,7 @@ from app.engines.base import EngineError, Tenant
 from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.mysql import branches, connections, transactions
 from app.engines.mysql.connections import MySQLConnections
+from app.engines.mysql.transactions import TransactionsNotListed
 from tests.engines.harness import EngineHost, Session, as_root, session_of, tenants
 
 SECONDS = 30.0
@@ -131,6 +132,24 @@ async def test_when_nobody_can_tell_nothing_is_rolled_back(host: EngineHost) -> 
         # Now there is one, and its owner is known.
         await host.adapter.destroy(tenant)
         assert await prepared(host) == 0
+
+
+async def test_no_session_goes_on_because_transactions_are_not_listed(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenant may have more prepared branches than the server lists."""
+
+    async def unlisted(_connections: MySQLConnections) -> list[tuple[int, int]]:
+        raise TransactionsNotListed("there are too many")
+
+    async with tenants(host) as [tenant]:
+        session = await host.login(tenant)
+        with monkeypatch.context() as patch:
+            patch.setattr(branches, "open_transactions", unlisted)
+            await host.adapter.revoke(tenant)
+        with pytest.raises(ConnectionError):
+            await session.run("SELECT 1")
+        await session.close()
 
 
 # No statement but the call is seen. After another transaction, MySQL no longer shows that the session prepared it.

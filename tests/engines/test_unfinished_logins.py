@@ -1,25 +1,93 @@
-"""Clients that log in over and over and never finish put off no end of a tenant's access."""
+"""Logins that begin and don't finish: they hold up no end of a tenant's access, don't outlive it, and count as nobody's
+sessions."""
 
 import asyncio
-from contextlib import suppress
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiomysql
 import pymysql
 import pytest
+from pymysql.constants import COMMAND
 
-from app.engines.base import Tenant
-from tests.engines.harness import EngineHost, tenants
+from app.engines.base import Access, Login, Tenant
+from tests.engines.harness import EngineHost, kind_of, tenants
 from tests.support.waiting import ended, until
 
 CLIENTS = 4
+SWITCHED = "mysql_clear_password"
+"""From this plugin the server switches to the account's own, and waits for the answer."""
+_UTF8MB4 = 45
 
 
-class _UnfinishedLogin(aiomysql.Connection):  # type: ignore[misc]  # the driver is untyped
-    """Names its account, and then says nothing until it is cut off."""
+class _HeldLogin(aiomysql.Connection):  # type: ignore[misc]  # the driver is untyped
+    """Names its account, and goes on when `go` is set."""
 
-    async def _process_auth(self, _plugin: bytes, _packet: Any) -> None:
+    def __init__(self, host: EngineHost, account: Tenant | Login, database: str, plugin: str = SWITCHED) -> None:
+        address = host.administrator
+        super().__init__(
+            host=address.host,
+            port=address.port,
+            user=account.name,
+            password=account.password,
+            db=database,
+            auth_plugin=plugin,
+        )
+        self.asked = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def _process_auth(self, plugin_name: bytes, auth_packet: Any) -> None:
+        self.asked.set()
+        await self.go.wait()
+        await super()._process_auth(plugin_name, auth_packet)
+
+    async def become(self, other: Tenant) -> None:
+        """COM_CHANGE_USER, with no answer to the server's question yet."""
+        self._password = other.password
+        names = b"%b\0\0%b\0" % (other.name.encode(), other.name.encode())
+        await self._execute_command(
+            COMMAND.COM_CHANGE_USER, names + struct.pack("<H", _UTF8MB4) + SWITCHED.encode() + b"\0\0"
+        )
+        packet = await self._read_packet()
+        packet.read_uint8()
+        await self._process_auth(packet.read_string(), packet)
+
+
+class _EndlessLogin(_HeldLogin):
+    """Goes on when the server has cut it off."""
+
+    async def _process_auth(self, plugin_name: bytes, auth_packet: Any) -> None:
         await self._reader.read()
+
+
+@asynccontextmanager
+async def _held(host: EngineHost, account: Tenant | Login, database: str) -> AsyncIterator[_HeldLogin]:
+    """It raises at the end if the login is let in."""
+    login = _HeldLogin(host, account, database)
+    connecting = asyncio.create_task(login._connect())
+    try:
+        await _asked(login, connecting)
+        yield login
+        login.go.set()
+        with pytest.raises(pymysql.MySQLError):
+            await connecting
+    finally:
+        await ended(connecting)
+        login.close()
+
+
+async def _asked(login: _HeldLogin, under_way: asyncio.Task[None]) -> None:
+    await until(lambda: login.asked.is_set() or under_way.done())
+    if under_way.done():
+        await under_way
+    assert login.asked.is_set()
+
+
+def _skip_postgres(host: EngineHost) -> None:
+    if kind_of(host) == "postgres":
+        pytest.skip("test_logins_postgres has those of its own")
 
 
 async def test_logins_that_never_finish_hold_up_neither_revocation_nor_removal(host: EngineHost) -> None:
@@ -35,17 +103,74 @@ async def test_logins_that_never_finish_hold_up_neither_revocation_nor_removal(h
             await ended(*clients)
 
 
+async def test_a_login_that_began_before_a_revocation_is_not_let_in_after_it(host: EngineHost) -> None:
+    _skip_postgres(host)
+    async with tenants(host) as [tenant]:
+        user = await _user_of(host, tenant, "a password of its own")
+        async with _held(host, user, tenant.name):
+            await host.adapter.revoke(tenant)
+
+
+async def test_a_login_that_began_with_an_older_password_is_ended_with_the_sessions(host: EngineHost) -> None:
+    _skip_postgres(host)
+    async with tenants(host) as [tenant]:
+        user = await _user_of(host, tenant, "a password of its own")
+        async with _held(host, user, tenant.name):
+            await _user_of(host, tenant, "another one")
+            await host.adapter.end_user_sessions(tenant, user.name)
+
+
+async def test_a_session_that_is_changing_to_a_revoked_account_ends(host: EngineHost) -> None:
+    _skip_postgres(host)
+    async with tenants(host, 2) as [tenant, other]:
+        session = _HeldLogin(host, other, other.name, plugin="")
+        session.go.set()
+        await session._connect()
+        session.asked.clear()
+        session.go.clear()
+        changing = asyncio.create_task(session.become(tenant))
+        try:
+            await _asked(session, changing)
+            await host.adapter.revoke(tenant)
+            session.go.set()
+            with pytest.raises(pymysql.MySQLError):
+                await changing
+        finally:
+            await ended(changing)
+            session.close()
+
+
+async def test_logins_that_are_not_finished_are_no_sessions(host: EngineHost) -> None:
+    if host.flavour != "mariadb":
+        pytest.skip("it shows nobody's name before the login is finished")
+    async with tenants(host) as [tenant]:
+        login = _HeldLogin(host, tenant, tenant.name)
+        connecting = asyncio.create_task(login._connect())
+        try:
+            await until(lambda: host.sessions(tenant.name))
+            assert await host.adapter.sessions([tenant.name]) == {}
+            assert tenant.name not in (await host.adapter.session_counts()).by_name
+            assert await host.adapter.open_sessions(tenant) == {tenant.name: 0}
+            assert (await host.adapter.measure([tenant.name]))[tenant.name].connections == 0
+            assert await host.adapter.end_surplus(tenant.name, 0) == 0
+            assert await host.sessions(tenant.name) == 1
+            login.go.set()
+            await connecting
+            await until(lambda: host.adapter.sessions([tenant.name]))
+        finally:
+            await ended(connecting)
+            login.close()
+
+
+async def _user_of(host: EngineHost, tenant: Tenant, password: str) -> Login:
+    user = Login(name=f"{tenant.name}_u1", password=password, access=Access.READ_WRITE, connections=1)
+    await host.adapter.put_user(tenant, user)
+    return user
+
+
 async def _come_back(host: EngineHost, tenant: Tenant) -> None:
-    address = host.administrator
     while True:
-        # The server switches from this plugin to the account's own, and waits for the answer.
-        login = _UnfinishedLogin(
-            host=address.host,
-            port=address.port,
-            user=tenant.name,
-            password="any",
-            auth_plugin="mysql_clear_password",
-        )
+        login = _EndlessLogin(host, tenant, tenant.name)
         try:
             with suppress(pymysql.MySQLError):
                 await login._connect()

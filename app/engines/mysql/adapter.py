@@ -164,7 +164,7 @@ class MySQLAdapter(EngineAdapter):
         async with self._present(tenant) as connection:
             await passwords.let_one_in(connection, tenant.name, current.password)
             if end_sessions:
-                await end_present_sessions(connection, tenant.name, helpers=False)
+                await end_present_sessions(connection, tenant.name, helpers=False, logging_in=True)
 
     async def put_user(self, tenant: Tenant, login: Login) -> None:
         check_tenant(tenant)
@@ -189,7 +189,7 @@ class MySQLAdapter(EngineAdapter):
         check_tenant(tenant)
         check_user(tenant, name)
         async with self._existing(tenant) as (connection, _):
-            await end_present_sessions(connection, name, helpers=False)
+            await end_present_sessions(connection, name, helpers=False, logging_in=True)
 
     async def remove_user(self, tenant: Tenant, name: str) -> None:
         check_tenant(tenant)

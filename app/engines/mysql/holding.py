@@ -12,12 +12,14 @@ from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.mysql.readers import reader_name
 from app.engines.naming import HELPER_SEPARATOR
 
+# Who is logging in is nobody yet, whatever name MariaDB shows.
 _COUNTS = """
 SELECT SUBSTRING_INDEX(user, %s, 1), COUNT(*) FROM information_schema.processlist
-WHERE user NOT IN ('system user', 'event_scheduler') AND user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1) GROUP BY 1
+WHERE user NOT IN ('system user', 'event_scheduler') AND user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1)
+  AND command <> 'Connect' GROUP BY 1
 """
 _SESSIONS = """
-SELECT id, user FROM information_schema.processlist WHERE user = %s OR LEFT(user, %s) = %s
+SELECT id, user FROM information_schema.processlist WHERE (user = %s OR LEFT(user, %s) = %s) AND command <> 'Connect'
 ORDER BY command = 'Sleep' DESC, time DESC, id
 """
 

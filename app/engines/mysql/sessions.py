@@ -2,6 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import structlog
 
 from app.engines.base import EngineError
 from app.engines.mysql import branches
@@ -9,77 +13,115 @@ from app.engines.mysql.accounts import dump_helpers
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
+from app.engines.mysql.transactions import TransactionsNotListed
 from app.engines.naming import HELPER_SEPARATOR
 from app.engines.querying import READER_PURPOSE
 
 END_SECONDS = 20
-SETTLE_SECONDS = 0.05
-"""A login appears among the sessions a moment after its account was checked, so none counts as open only if none was
-seen twice, this far apart."""
+ARRIVAL_SECONDS = 5.0
+"""How long a login may take before it is ended with those of an account that it may belong to."""
+_POLL_SECONDS = 0.02
 QUESTION_MARK = "/* headwater question */"
 """A comment before statements that a question runs with the tenant's own account, so that they can be distinguished
 from the tenant's."""
 _READER_SUFFIX = HELPER_SEPARATOR + READER_PURPOSE
+_SHOWN = """
+SELECT id, user, theirs FROM (
+    SELECT id, user, command, user = %s OR %s AND LEFT(user, %s) = %s AS theirs FROM information_schema.processlist
+) p WHERE theirs OR user = 'unauthenticated user' OR command = 'Change user'
+"""
 _OVERDUE = """
 SELECT id FROM information_schema.processlist
 WHERE command <> 'Sleep' AND time > %s AND (RIGHT(user, %s) = %s OR LEFT(info, %s) = %s)
 """
 
 
+log = structlog.get_logger(__name__)
+
+
 async def end_sessions(
     connection: MySQLConnection, connections: MySQLConnections, name: str, *, helpers: bool = True
 ) -> set[int]:
     """Ends all sessions of the account and, with `helpers`, of a tenant's other accounts but those of dumps, and the
-    branches known to be theirs, after the accounts were locked. Returns InnoDB's ids of their open transactions. Raises
-    `EngineError` after `END_SECONDS`.
-
-    A login that the lock refuses is shown for a moment too. Clients may try for ever, so those that began later than
-    this are not waited for."""
-    deadline = time.monotonic() + END_SECONDS
-    newest = await _newest_session(connection)
-    present: set[int] | None = None
+    branches known to be theirs, after the accounts were locked. Returns InnoDB's ids of their open transactions, as far
+    as the server lists them. Raises `EngineError` after `END_SECONDS`."""
     transactions: set[int] = set()
     prepared: list[str] = []
-    empty_polls = 0
-    while empty_polls < 2:
-        found = await _sessions(connection, name, helpers, dumps=False)
-        present = set(found) if present is None else present
-        # Not by the number alone: small ones follow the server's last, 2^32 - 1.
-        sessions = [number for number in found if number <= newest or number in present]
-        transactions |= await branches.transactions_of_sessions(connections, sessions)
+    listed = True
+
+    async def note(sessions: list[int]) -> None:
+        nonlocal listed, prepared, transactions
         prepared += await branches.branches_of_sessions(connection, sessions)
-        await _kill(connection, sessions)
-        empty_polls = 0 if sessions else empty_polls + 1
-        if time.monotonic() > deadline:
-            raise EngineError(f"sessions of {name} don't end")
-        await asyncio.sleep(SETTLE_SECONDS if empty_polls else 0.01)
+        try:
+            transactions |= await branches.transactions_of_sessions(connections, sessions) if listed else set()
+        except TransactionsNotListed as error:
+            # Another tenant may have so many: no reason to let this one go on.
+            listed = False
+            log.warning("transactions_not_listed", tenant=name, reason=str(error))
+
+    async def look() -> _Shown:
+        return await _shown(connection, name, helpers, dumps=False)
+
+    await _end(connection, name, look, note, logging_in=True)
     await branches.roll_back(connection, prepared)
     return transactions
 
 
-async def _newest_session(connection: MySQLConnection) -> int:
-    """The number of the server's newest session, or the next one's: it numbers each attempt to connect."""
-    [(_, attempts)] = await connection.run("SHOW GLOBAL STATUS LIKE 'Connections'")
-    return int(attempts)
-
-
 async def end_present_sessions(
-    connection: MySQLConnection, name: str, *, helpers: bool = True, dumps: bool = True, keep: int | None = None
+    connection: MySQLConnection,
+    name: str,
+    *,
+    helpers: bool = True,
+    dumps: bool = True,
+    logging_in: bool = False,
+    keep: int | None = None,
 ) -> None:
-    """Ends the sessions that the account and, with `helpers`, a tenant's other accounts have open now or are just
-    opening, those of `dumps` too, all but `keep`; new ones may follow. Raises `EngineError` after `END_SECONDS`."""
+    """Ends the sessions that the account and, with `helpers`, a tenant's other accounts have open now, those of `dumps`
+    too, all but `keep`; new ones may follow. With `logging_in` also those whose login has begun, as it may with a
+    password that is none any more. Raises `EngineError` after `END_SECONDS`."""
 
-    async def others() -> list[int]:
-        return [number for number in await _sessions(connection, name, helpers, dumps=dumps) if number != keep]
+    async def look() -> _Shown:
+        shown = await _shown(connection, name, helpers, dumps=dumps)
+        return shown._replace(theirs=shown.theirs - {keep})
 
-    present = set(await _kill(connection, await others()))
-    await asyncio.sleep(SETTLE_SECONDS)
-    present |= set(await _kill(connection, await others()))
-    deadline = time.monotonic() + END_SECONDS
-    while present & set(await others()):
-        if time.monotonic() > deadline:
+    await _end(connection, name, look, logging_in=logging_in)
+
+
+class _Shown(NamedTuple):
+    """Numbers of sessions."""
+
+    theirs: set[int]
+    unknown: set[int]
+    """Of a login under way: it may be anybody's."""
+
+
+async def _end(
+    connection: MySQLConnection,
+    name: str,
+    look: Callable[[], Awaitable[_Shown]],
+    note: Callable[[list[int]], Awaitable[None]] | None = None,
+    *,
+    logging_in: bool,
+) -> None:
+    """Ends what the first look shows; `note` gets the tenant's sessions first. A login that begins later finds the
+    account as it is now, and clients may try for ever.
+
+    A login reads the account when it begins, and is let in by what it has read then, however long its client takes;
+    MySQL shows whose it is only at its end.
+    """
+    began = time.monotonic()
+    theirs, unknown = await look()
+    left = theirs | unknown if logging_in else theirs
+    while left:
+        late = time.monotonic() - began > ARRIVAL_SECONDS
+        if note is not None:
+            await note(sorted(left & theirs))
+        await _kill(connection, sorted(left & (theirs | unknown if late else theirs)))
+        if time.monotonic() - began > END_SECONDS:
             raise EngineError(f"sessions of {name} don't end")
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(_POLL_SECONDS)
+        theirs, unknown = await look()
+        left &= theirs | unknown
 
 
 async def end_overdue(connection: MySQLConnection, seconds: float) -> int:
@@ -100,16 +142,17 @@ async def _kill(connection: MySQLConnection, sessions: list[int]) -> list[int]:
 async def count_sessions(connection: MySQLConnection, name: str) -> dict[str, int]:
     """How many sessions each account of the tenant has open."""
     rows = await connection.run(
-        "SELECT user, COUNT(*) FROM information_schema.processlist WHERE user = %s OR LEFT(user, %s) = %s GROUP BY 1",
+        "SELECT user, COUNT(*) FROM information_schema.processlist "
+        "WHERE (user = %s OR LEFT(user, %s) = %s) AND command <> 'Connect' GROUP BY 1",
         (name, len(name) + 1, name + HELPER_SEPARATOR),
     )
     return {str(user): int(count) for user, count in rows}
 
 
-async def _sessions(connection: MySQLConnection, name: str, helpers: bool, *, dumps: bool = True) -> list[int]:
-    rows = await connection.run(
-        "SELECT id, user FROM information_schema.processlist WHERE user = %s OR %s AND LEFT(user, %s) = %s",
-        (name, helpers, len(name) + 1, name + HELPER_SEPARATOR),
-    )
+async def _shown(connection: MySQLConnection, name: str, helpers: bool, *, dumps: bool) -> _Shown:
+    rows = await connection.run(_SHOWN, (name, helpers, len(name) + 1, name + HELPER_SEPARATOR))
     kept = set() if dumps else dump_helpers(name)
-    return [int(number) for number, user in rows if user not in kept]
+    return _Shown(
+        theirs={int(number) for number, user, theirs in rows if theirs and user not in kept},
+        unknown={int(number) for number, _, theirs in rows if not theirs},
+    )

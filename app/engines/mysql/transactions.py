@@ -15,9 +15,13 @@ DETACHED = 0
 """The session id of a prepared transaction whose own session has ended."""
 
 
+class TransactionsNotListed(EngineError):
+    """The server's list is old, or lacks some."""
+
+
 async def open_transactions(connections: MySQLConnections) -> list[tuple[int, int]]:
-    """All of them, as (InnoDB's id, session id). Raises `EngineError` when others read so often that the copy isn't
-    renewed."""
+    """All of them, as (InnoDB's id, session id). Raises `TransactionsNotListed` when others read so often that the copy
+    isn't renewed, or when there are more than the server lists."""
     # One reader at a time: readers of one process would keep each other's copy from being renewed.
     async with connections.reading_transactions, connections.extra() as witness:
         # A list with this session's transaction in it was made after this statement: no session had its id before.
@@ -28,7 +32,8 @@ async def open_transactions(connections: MySQLConnections) -> list[tuple[int, in
             if any(session == witness.thread_id() for _, session in found):
                 return found
             if time.monotonic() > deadline:
-                raise EngineError(
-                    f"the list of open transactions of {connections.host} isn't renewed: too many read it"
+                raise TransactionsNotListed(
+                    f"the list of open transactions of {connections.host} isn't renewed, because too many read it, or "
+                    "has no room for all"
                 )
             await asyncio.sleep(_RENEWED_SECONDS * random.uniform(1.1, 2))  # noqa: S311

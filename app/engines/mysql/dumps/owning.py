@@ -59,7 +59,11 @@ async def _admitted(connections: MySQLConnections, administrator: MySQLConnectio
         finally:
             await administrator.run(f"ALTER USER {account} ACCOUNT LOCK")
         await end_present_sessions(
-            administrator, tenant.name, helpers=False, keep=session.thread_id() if session else None
+            administrator,
+            tenant.name,
+            helpers=False,
+            logging_in=True,
+            keep=session.thread_id() if session else None,
         )
         if session is not None:
             await grant(administrator, tenant.name, tenant.name)
@@ -80,6 +84,6 @@ async def close_owner(connections: MySQLConnections, name: str) -> int:
         await connection.run(f"ALTER USER {account} ACCOUNT LOCK")
         await connection.run(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {account}")
         open_sessions = (await count_sessions(connection, name)).get(name, 0)
-        await end_present_sessions(connection, name, helpers=False)
+        await end_present_sessions(connection, name, helpers=False, logging_in=True)
         await shares.share_out(connection, name)
         return open_sessions
