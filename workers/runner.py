@@ -25,7 +25,7 @@ from app.store.migrate import follow_migrations
 from app.store.session import connected
 from app.webhooks.attempts import Attempts
 from app.webhooks.egress.sender import Sender
-from workers.audit import serve_audit
+from workers.audit import serve_audit, serve_audit_heads
 from workers.backups import remove_ended_backups, serve_backups
 from workers.connections import watch_connections
 from workers.deliveries import Deliveries
@@ -89,7 +89,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
         if CONTROL_QUEUE in queues:
             background += [relay(client), maintain_schedules(client, settings), refill_claimed(tools)]
             background += [serve_credential_ends(), serve_expiries(plans, settings)]
-            background += [serve_backups(tools.backup_terms), serve_audit(backup_store, plans, settings)]
+            background += [serve_backups(tools.backup_terms), serve_audit(plans, settings)]
         if WEBHOOK_QUEUE in queues:
             sender = Sender(settings)
             stack.push_async_callback(sender.close)
@@ -102,6 +102,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
                 background.append(watch_connections(plans, tools.adapters, settings, region))
                 background.append(remove_ended_backups(backup_store, region))
                 background.append(serve_stray_objects(backup_store, settings.orphan_age))
+                background.append(serve_audit_heads(backup_store, plans, settings))
         log.info("worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 
