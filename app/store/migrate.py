@@ -15,7 +15,7 @@ import structlog
 from asyncpg import QueryCanceledError
 
 from app.store.rights import renew_rights
-from app.store.session import fetch, fetch_one, fetch_scalar, fetch_value, transaction
+from app.store.session import fetch, fetch_one, fetch_scalar, fetch_value, long_transaction
 
 _APP = "headwater"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -134,15 +134,15 @@ async def migrate() -> None:
     nothing to do. Roles with rights get those of this version.
 
     All of it is one transaction, the list of what has run included: a process that dies in the middle leaves
-    nothing behind and holds nobody up. What uses the tables meanwhile waits for its end, and nothing of it fails.
-    Raises `MigrationFailed`.
+    nothing behind and holds nobody up. It takes as long as its indexes need. What uses the tables meanwhile waits for
+    its end, for as long as a statement may take. Raises `MigrationFailed`.
     """
     if _known() <= await _that_ran():
         return
     deadline = asyncio.get_running_loop().time() + _TABLES_SECONDS
     while True:
         try:
-            async with transaction():
+            async with long_transaction():
                 await lock_migrations()
                 await _take_tables()
                 await _adopt_unreleased()
@@ -174,7 +174,8 @@ async def _take_tables() -> None:
 
 
 async def lock_migrations() -> None:
-    """Until the end of the transaction nobody else changes tables or rights."""
+    """Until the end of the transaction nobody else changes tables or rights. It takes a `long_transaction`: whoever
+    does so now is waited for."""
     await fetch("SET LOCAL lock_timeout = 0")
     await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
 

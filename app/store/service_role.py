@@ -12,7 +12,7 @@ from app.core.scram import verifier
 from app.store.migrate import MigrationFailed, lock_migrations, migrate, require_current
 from app.store.rights import READ_ONLY, RULES, TableRules, give_rights
 from app.store.servers import connect_to_store
-from app.store.session import connected, execute, fetch_exists, fetch_scalar, fetch_values, transaction
+from app.store.session import connected, execute, fetch_exists, fetch_scalar, fetch_values, long_transaction
 
 _CONNECT_SECONDS = 10.0
 _ATTRIBUTES = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
@@ -89,7 +89,7 @@ async def prepare(admin_dsn: str, dsn: str) -> None:
     known = await _may_log_in(dsn)
     async with connected(admin_dsn, max_size=2):
         await migrate()
-        async with transaction():
+        async with long_transaction():
             await lock_migrations()
             await _make(role, None if known else password)
             await give_rights(role)

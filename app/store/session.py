@@ -27,6 +27,8 @@ APPLICATION_NAME = "headwater"
 
 CONNECT_SECONDS = 5.0
 """How long a login to our own database may take."""
+STATEMENT_SECONDS = 30.0
+"""How long a statement may take, but those of `long_transaction`."""
 _ACQUIRE_SECONDS = 20.0
 _TRACED_AS = {"db.system.name": "postgresql", "db.namespace": APPLICATION_NAME}
 """Transactions have spans, single statements don't."""
@@ -46,7 +48,7 @@ async def connected(
     DB.config = {
         "dsn": dsn,
         "timeout": CONNECT_SECONDS,
-        "command_timeout": 30,
+        "command_timeout": STATEMENT_SECONDS,
         "server_settings": {
             "application_name": APPLICATION_NAME,
             "timezone": "UTC",
@@ -99,12 +101,31 @@ async def transaction() -> AsyncIterator[None]:
         yield
         return
     with span("transaction", SpanKind.CLIENT, _TRACED_AS):
-        async with raw_connection() as connection, connection.transaction():
-            token = DB.current_transaction.set(cast(PostgresTransaction, _Transaction(connection)))
-            try:
+        async with raw_connection() as connection, _begun(connection):
+            yield
+
+
+@asynccontextmanager
+async def long_transaction() -> AsyncIterator[None]:
+    """A transaction whose statements may take any time, on a connection of its own. It joins no other."""
+    options = {**DB.config, "command_timeout": None, "connection_class": StoreConnection}
+    with span("transaction", SpanKind.CLIENT, _TRACED_AS):
+        connection = await connect_to_store(**options)
+        try:
+            async with _begun(connection):
                 yield
-            finally:
-                DB.current_transaction.reset(token)
+        finally:
+            await connection.close()
+
+
+@asynccontextmanager
+async def _begun(connection: Connection) -> AsyncIterator[None]:
+    async with connection.transaction():
+        token = DB.current_transaction.set(cast(PostgresTransaction, _Transaction(connection)))
+        try:
+            yield
+        finally:
+            DB.current_transaction.reset(token)
 
 
 @asynccontextmanager

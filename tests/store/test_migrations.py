@@ -9,11 +9,12 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from app.store import session
 from app.store.migrate import MigrationFailed, migrate
 from app.store.session import fetch
 from tests.servers import RunningServer
 from tests.store import releases
-from tests.support.store import new_database, store
+from tests.support.store import execute_at, new_database, store
 from tests.support.waiting import until
 
 _PARTS = """
@@ -23,6 +24,16 @@ UNION ALL SELECT tablename, indexname, indexdef, '', '' FROM pg_indexes WHERE sc
 UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), '', '' FROM pg_constraint
 WHERE connamespace = 'public'::regnamespace
 ORDER BY 1, 2, 3
+"""
+
+_SLOW_INDEX = """
+CREATE FUNCTION slow_index() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_query() LIKE '%INDEX operations_of_team_by_type %' THEN
+        PERFORM pg_sleep(1.5);
+    END IF;
+END $$;
+CREATE EVENT TRIGGER slow_index ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION slow_index();
 """
 
 
@@ -110,6 +121,19 @@ async def test_a_request_under_way_is_no_victim_of_a_migration(empty_dsn: str, c
             await request.execute("UPDATE databases SET name = name")
     finally:
         await request.close()
+    assert await parts(empty_dsn) == await parts(control_admin_dsn)
+
+
+async def test_an_index_may_take_longer_than_other_statements(
+    empty_dsn: str, control_admin_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases.load(empty_dsn, releases.releases()[0])
+    await execute_at(empty_dsn, _SLOW_INDEX)
+    monkeypatch.setattr(session, "STATEMENT_SECONDS", 1.0)
+    async with store(empty_dsn):
+        with pytest.raises(TimeoutError):
+            await fetch("SELECT pg_sleep(1.5)")
+        await migrate()
     assert await parts(empty_dsn) == await parts(control_admin_dsn)
 
 
