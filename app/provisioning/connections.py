@@ -67,6 +67,7 @@ async def look_after(plans: Plans, adapters: Adapters, host: Host, seconds: floa
         await host_connections.record(host.id, counted.open, limit, short_since, calm_since)
     if short_since is None:
         if await holds.any_on_host(host.id):
+            await holds.delete_destroyed(host.id)
             await _release(plans, adapter, await holds.on_host(host.id, [], _AGAIN))
         return counted.open >= _NEAR * limit
     databases = await holds.on_host(host.id, list(counted.by_name), _AGAIN)

@@ -29,6 +29,7 @@ from app.operations.ends import finish
 from app.operations.kinds import OperationStatus, OperationType
 from app.operations.reasons import ReasonCode
 from app.outbox.event_types import EventType
+from app.quotas import holds
 from app.quotas.plans import Plans
 from app.store.notify import announce
 from app.store.session import transaction
@@ -90,6 +91,7 @@ async def note_destroyed(plans: Plans, database: UUID) -> None:
         if await states.record_destroyed(database):
             record = await records.find(database)
             assert record is not None, "it was changed a moment ago"
+            await holds.delete(record.id)
             if record.team_id is not None:
                 await append(Action.DATABASE_DESTROY, ("database", database), team_id=record.team_id)
             if record.provisioned_at is not None:

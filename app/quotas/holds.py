@@ -64,5 +64,14 @@ async def note_applied(database_id: int, at_most: int) -> None:
 
 
 async def delete(database_id: int) -> bool:
-    """After the engine has its limit again. False where it was not held."""
+    """After the engine has its limit again, or has it no more. False where it was not held."""
     return bool(await execute("DELETE FROM connection_holds WHERE database_id = $1", database_id))
+
+
+async def delete_destroyed(host_id: int) -> None:
+    """Those that a look at the host wrote while their databases were destroyed. No engine has anything of them."""
+    await execute(
+        "DELETE FROM connection_holds h USING databases d"
+        " WHERE d.id = h.database_id AND d.host_id = $1 AND d.destroyed_at IS NOT NULL",
+        host_id,
+    )

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.control import ControlActivitiesOnStore
 from app.contracts.base import PauseReason
 from app.core.settings import Settings
 from app.databases import access
@@ -258,6 +259,27 @@ async def test_what_a_process_that_died_left_held(control_dsn: str, postgres_ser
         [sentence] = await release_held(on_bench.plans, adapter, found)
         assert made["uuid"] in sentence
         assert await adapter.held() == []
+
+
+async def test_what_is_destroyed_is_held_no_more(control_dsn: str, postgres_server: RunningServer) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        made = await on_bench.create()
+        record = await on_bench.record(made)
+        adapter = await on_bench.adapters.of_host(record.host_id)
+        hold = "INSERT INTO connection_holds (database_id, at_most, created_at) VALUES ($1, 2, now() - interval '1 h')"
+        await execute(hold, record.id)
+        await adapter.hold(record.engine_name, HeldLimits(total=10, users={}, at_most=2))
+        await execute("UPDATE databases SET status = 'deleted', destroy_at = now() WHERE id = $1", record.id)
+        await on_bench.steps.destroy_database(record.uuid)
+        await ControlActivitiesOnStore(on_bench.plans).record_destroyed(record.uuid)
+        assert await fetch("SELECT 1 FROM connection_holds") == []
+        assert "connections_held" not in {one.rule for one in await check_records(PATIENCE)}
+        # A look that has counted its sessions before writes this afterwards.
+        await execute(hold, record.id)
+        await _look(on_bench)
+        assert await fetch("SELECT 1 FROM connection_holds") == []
+        assert await adapter.held() == []
+        assert await _events(made) == []
 
 
 async def test_those_that_are_being_changed_keep_nobody_held(control_dsn: str, postgres_server: RunningServer) -> None:
