@@ -214,3 +214,9 @@ async def test_rows_go_by_age(databases: list[int]) -> None:
     }
     assert left == {"samples": [0], "five_minutes": [0, 3], "hours": [0, 3, 9], "gaps": [0, 3, 9]}
     assert await sampling.drop_old_metrics(500, timedelta(0)) == 0
+
+
+async def test_what_goes_by_age_is_not_made_again(databases: list[int]) -> None:
+    await sampling.drop_old_metrics(500, timedelta(0))
+    await rollups.prepare(datetime.now(UTC))
+    assert await sampling.drop_old_metrics(500, timedelta(0)) == 0

@@ -63,9 +63,12 @@ class _Rolled(msgspec.Struct, frozen=True):
 
 
 async def prepare(at: datetime) -> None:
-    """Makes the partitions for samples and sums of that day and the next, and remembers where the sums begin."""
-    for table in (*(one.table for one in RESOLUTIONS), METRIC_GAPS):
-        await partitions.ensure(table, at - _LONGEST_DOWNTIME, at + timedelta(days=1))
+    """Makes the partitions for samples and sums of that day and the next, and remembers where the sums begin. Sums may
+    be of earlier days; a sample is of that moment, and the partitions of samples before it are about to be dropped."""
+    until = at + timedelta(days=1)
+    await partitions.ensure(METRIC_SAMPLES, at, until)
+    for table in (METRIC_FIVE_MINUTES, METRIC_HOURS, METRIC_GAPS):
+        await partitions.ensure(table, at - _LONGEST_DOWNTIME, until)
     await execute(
         "INSERT INTO metric_rollups (seconds, rolled_until)"
         " SELECT s, date_bin(make_interval(secs => s), $2, 'epoch') FROM unnest($1::integer[]) AS s"
