@@ -1,5 +1,6 @@
 """A blueprint's row with its present version, as everything above the tables reads it."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -9,7 +10,7 @@ import msgspec
 from app.audit.drafts import found
 from app.blueprints.schemas import Metadata
 from app.store.columns import columns_of
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar, fetch_values
 from app.store.tables.blueprints import Blueprint
 
 
@@ -123,9 +124,23 @@ async def list_versions(blueprint_id: int, *, after: int | None, limit: int) -> 
     return await fetch_all(VersionRecord, sql, blueprint_id, after, limit)
 
 
+async def lock_deleted(blueprint_ids: Collection[int]) -> list[int]:
+    """Those of them that are deleted. Who deletes one of the others waits for the end of the transaction."""
+    return await fetch_values(
+        int,
+        """
+        WITH locked AS (
+            SELECT id, deleted_at FROM blueprints WHERE id = any($1::bigint[]) ORDER BY id FOR NO KEY UPDATE
+        )
+        SELECT id FROM locked WHERE deleted_at IS NOT NULL ORDER BY id
+        """,
+        list(blueprint_ids),
+    )
+
+
 async def forget_unused(blueprint_id: int) -> None:
-    """Of a blueprint that is deleted and locked `FOR UPDATE`: the SQL that no application was made with. What is left
-    of it has its name and numbers, no more."""
+    """Of a blueprint that is deleted, or about to be and locked `FOR UPDATE`: the SQL that no application was made
+    with. What is left of it has its name and numbers, no more."""
     used = "EXISTS (SELECT FROM blueprint_applications a WHERE a.blueprint_id = $1 AND a.blueprint_version = v.version)"
     present = "v.version = (SELECT version FROM blueprints WHERE id = $1)"
     await execute(

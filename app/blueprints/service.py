@@ -97,7 +97,7 @@ async def update(plans: Plans, principal: Principal, blueprint: UUID, change: Up
 
 
 async def delete(principal: Principal, blueprint: UUID) -> None:
-    """Out of sight; applications of it keep what they ran, and versions that none ran go. Raises `NotFound` or
+    """Out of sight; versions that no application ran go, the others with their last application. Raises `NotFound` or
     `SystemBlueprint`."""
     record = await _own_for_update(principal, blueprint, "FOR UPDATE")
     await records.forget_unused(record.id)

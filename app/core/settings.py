@@ -215,7 +215,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     query_retention_seconds: PositiveFloat = 7_776_000
     """How long records of questions are kept."""
     operation_retention_seconds: PositiveFloat = 7_776_000
-    """How long operations are kept after their end: longer than Temporal keeps their workflows."""
+    """How long operations, and applications of blueprints, are kept after their end: longer than Temporal keeps their
+    workflows."""
     usage_period_seconds: SecondsOfADay = 3600
     """The ledger's period. All workers need the same."""
     usage_retention_seconds: PositiveFloat = 34_560_000

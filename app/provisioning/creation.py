@@ -290,10 +290,11 @@ class DatabaseCreation:
         return CreatedDatabase(message=message, data=view, operation=operation, provisioning=progress)
 
     async def _add_application(self, body: CreatedDatabase) -> None:
-        """Waits for the end of the blueprint's application, if the database is active, and describes it. A database
-        whose blueprint failed is active all the same."""
+        """Waits for the end of the blueprint's application, if the database is active, and describes it; it is kept no
+        longer than operations. A database whose blueprint failed is active all the same."""
         application = await find_at_creation(body.data.uuid)
-        assert application is not None, "it was written with the database"
+        if application is None:
+            return
         if body.data.status is DatabaseStatus.ACTIVE:
             left = self._wait_seconds - self._elapsed() if self._wait_seconds else 0
             application = await await_end(self._watch, application, left)

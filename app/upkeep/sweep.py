@@ -14,6 +14,7 @@ from app.audit.actions import Action
 from app.audit.events import append
 from app.auth.sessions import delete_ended
 from app.backups.retention import delete_gone_backups
+from app.blueprints.applications.retention import delete_old_applications, delete_old_logs
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets
 from app.operations.ends import delete_old_operations
@@ -36,6 +37,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """Events and deliveries."""
     questions: timedelta
     operations: timedelta
+    """Operations, and what they have made: applications of blueprints, backups that are gone."""
 
 
 class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +50,8 @@ class SweepRule(msgspec.Struct, frozen=True, kw_only=True):
     """How long finished rows are kept; not at all where it is None."""
     commits: bool = False
     """The function has transactions of its own, whose locks would last too long in one of ours."""
+    batch: int = _BATCH
+    """Rows in one transaction: more of those that are small and many."""
 
 
 SWEEPS = (
@@ -60,6 +64,9 @@ SWEEPS = (
     SweepRule(what="old rotations", delete=delete_old, retention="history"),
     SweepRule(what="backups that are gone", delete=delete_gone_backups, retention="operations"),
     SweepRule(what="old operations", delete=delete_old_operations, retention="operations"),
+    SweepRule(what="logs of old applications", delete=delete_old_logs, retention="operations", batch=5000),
+    # After their logs.
+    SweepRule(what="old applications of blueprints", delete=delete_old_applications, retention="operations"),
     SweepRule(what="old metrics", delete=drop_old_metrics, commits=True),
     SweepRule(what="ended sessions", delete=delete_ended),
     SweepRule(what="challenges for passkeys", delete=delete_expired_challenges),
@@ -74,10 +81,11 @@ def list_kinds() -> list[str]:
     return [sweep.what for sweep in SWEEPS]
 
 
-async def sweep(what: str, retention: Retention, *, batch: int = _BATCH) -> SweepResult:
-    """Deletes rows of one kind. Each batch is committed by itself, so that a step that dies keeps its progress.
-    Raises `LookupError` for an unknown kind."""
+async def sweep(what: str, retention: Retention, *, batch: int | None = None) -> SweepResult:
+    """Deletes rows of one kind, in the rule's batches unless given. Each batch is committed by itself, so that a step
+    that dies keeps its progress. Raises `LookupError` for an unknown kind."""
     rule = _rule(what)
+    batch = rule.batch if batch is None else batch
     age: timedelta = getattr(retention, rule.retention) if rule.retention else _NOT_KEPT
     removed = 0
     for _ in range(_BATCHES):

@@ -161,7 +161,7 @@ async def get(principal: Principal, application: int) -> ApplicationRecord:
 
 
 async def get_any(application: int) -> ApplicationRecord:
-    """Whosever it is. Raises `NotFound` when there never was one."""
+    """Whosever it is. Raises `NotFound` when there never was one, or it ended long ago."""
     return require_found(await records.find(application), "blueprint application")
 
 

@@ -142,12 +142,16 @@ async def test_replaced_secrets_go_when_nobody_can_still_ask_for_them() -> None:
     assert await _ids("webhook_secrets") == kept - {secret}
 
 
-async def _operation(team: int, *, ended: timedelta | None) -> int:
+async def _database(team: int) -> int:
     host = await _insert("engine_hosts", engine="postgres", region="r", host=uuid4().hex, port=1, admin_sealed=b"")
     values = {"team_id": team, "name": "db", "engine": "postgres", "region": "r", "plan": "free", "status": "active"}
-    database = await _insert("databases", uuid=uuid4(), host_id=host, engine_name=uuid4().hex, connections=1, **values)
-    about = {"uuid": uuid4(), "team_id": team, "database_id": database, "engine": "postgres", "type": "create"}
-    operation = await _insert("operations", status="pending" if ended is None else "succeeded", steps="[]", **about)
+    return await _insert("databases", uuid=uuid4(), host_id=host, engine_name=uuid4().hex, connections=1, **values)
+
+
+async def _operation(team: int, *, ended: timedelta | None) -> int:
+    about = {"uuid": uuid4(), "team_id": team, "database_id": await _database(team), "engine": "postgres"}
+    status = "pending" if ended is None else "succeeded"
+    operation = await _insert("operations", type="create", status=status, steps="[]", **about)
     await _ago("operations", "created_at", operation, OLD)
     return operation if ended is None else await _ago("operations", "finished_at", operation, ended)
 
@@ -158,3 +162,57 @@ async def test_operations_go_when_they_ended_long_ago_and_open_ones_never() -> N
     await _operation(team, ended=OLD)
     await _sweep_all()
     assert await _ids("operations") == kept
+
+
+async def _blueprint(team: int) -> int:
+    blueprint = await _insert("blueprints", uuid=uuid4(), team_id=team, name="A", slug=uuid4().hex)
+    await _insert("blueprint_versions", blueprint_id=blueprint, version=1, sql_content="SELECT 1", size_bytes=8)
+    return blueprint
+
+
+async def _application(blueprint: int, database: int, *, ended: timedelta | None, statements: int = 1) -> int:
+    about = {"blueprint_id": blueprint, "blueprint_version": 1, "database_id": database}
+    application = await _insert("blueprint_applications", status="running" if ended is None else "completed", **about)
+    for index in range(statements):
+        entry = {"application_id": application, "index": index, "line": 1, "kind": "select", "sql": "SELECT 1"}
+        await _insert("blueprint_statements", **entry)
+    await _ago("blueprint_applications", "created_at", application, OLD)
+    return application if ended is None else await _ago("blueprint_applications", "completed_at", application, ended)
+
+
+async def test_applications_go_with_their_logs_when_they_ended_long_ago_and_open_ones_never() -> None:
+    team = await _team()
+    about = (await _blueprint(team), await _database(team))
+    kept = {await _application(*about, ended=YOUNG), await _application(*about, ended=None)}
+    await _application(*about, ended=OLD, statements=3)
+    await _application(*about, ended=OLD, statements=0)
+    await _sweep_all()
+    assert await _ids("blueprint_applications") == kept
+    logs = await fetch("SELECT application_id FROM blueprint_statements")
+    assert {row["application_id"] for row in logs} == kept
+
+
+async def test_no_application_goes_before_its_log() -> None:
+    team = await _team()
+    old = await _application(await _blueprint(team), await _database(team), ended=OLD, statements=5)
+    retention = Retention(history=KEPT, questions=KEPT, operations=KEPT)
+    applications = "old applications of blueprints"
+    assert (await service.sweep(applications, retention)).removed == 0
+    assert (await service.sweep("logs of old applications", retention, batch=2)).removed == 5
+    assert await _ids("blueprint_applications") == {old}
+    assert (await service.sweep(applications, retention)).removed == 1
+
+
+async def test_a_deleted_blueprint_keeps_its_sql_until_its_last_application_goes() -> None:
+    team, sql = await _team(), "SELECT sql_content AS sql FROM blueprint_versions WHERE blueprint_id = $1"
+    database, blueprint, present = await _database(team), await _blueprint(team), await _blueprint(team)
+    await fetch("UPDATE blueprints SET deleted_at = now() WHERE id = $1", blueprint)
+    last = await _application(blueprint, database, ended=YOUNG)
+    for one in (blueprint, present):
+        await _application(one, database, ended=OLD)
+    await _sweep_all()
+    assert [row["sql"] for row in await fetch(sql, blueprint)] == ["SELECT 1"]
+    await _ago("blueprint_applications", "completed_at", last, OLD)
+    await _sweep_all()
+    assert [row["sql"] for row in await fetch(sql, blueprint)] == [""]
+    assert [row["sql"] for row in await fetch(sql, present)] == ["SELECT 1"]
