@@ -54,7 +54,8 @@ KEPT = Bound(
 )
 TESTS = Bound(
     resource="backup_tests",
-    counted="SELECT count(*) FROM backups WHERE team_id = $1 AND proof_status = 'running' AND NOT proof_scheduled",
+    counted="SELECT count(*) FROM backups"
+    " WHERE team_id = $1 AND proof_status = 'running' AND status = 'completed' AND NOT proof_scheduled",
     refusal=TooManyUnderWay,
 )
 STORED = Bound(

@@ -72,7 +72,8 @@ _DUE = """
 SELECT uuid FROM (
     SELECT d.uuid, p.test_at, row_number() OVER (PARTITION BY d.region ORDER BY p.test_at) + (
         SELECT count(*) FROM backups b
-        WHERE b.region = d.region AND b.proof_status = 'running' AND b.proof_scheduled) AS place
+        WHERE b.region = d.region AND b.proof_status = 'running' AND b.status = 'completed'
+          AND b.proof_scheduled) AS place
     FROM backup_policies p JOIN databases d ON d.id = p.database_id
     WHERE p.test_at <= now() AND d.uuid <> ALL ($2::uuid[])
 ) due WHERE place <= $3 ORDER BY test_at LIMIT $1
@@ -82,7 +83,7 @@ SELECT uuid FROM (
 async def find_due_tests(most: int, at_once: int, *, without: list[UUID]) -> list[UUID]:
     """Databases, deleted ones too, of which a restore test is due, the longest due first, but for those: as many as
     there is room for, with `at_once` in a region. Those that somebody asked for take none of these places: each team's
-    bound limits them."""
+    bound limits them. Nor does one whose backup is gone: it ends by itself, and its row stays as it was."""
     return await fetch_values(UUID, _DUE, most, without, at_once)
 
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import httpx
 import msgspec
+import pytest
 
 from app.backups import policies, records
 from app.backups.admission import BackupLimits, UnderWay, WaitingBackup, admit_waiting, choose
@@ -16,10 +17,10 @@ from app.backups.keeping import expire, find_expiring, find_removable, make_room
 from app.backups.policies import next_backup
 from app.backups.requests import PRIORITIES, request_backup
 from app.backups.scheduling import enrol, find_due, request_due
-from app.backups.testing import find_due_tests, request_due_test
-from app.contracts.backups import BackupKind, BackupStatus
+from app.backups.testing import begin_test, find_due_tests, request_due_test
+from app.contracts.backups import BackupKind, BackupStatus, ProveBackupInput
 from app.contracts.base import Engine
-from app.databases.records import DatabaseRecord, find_for_update
+from app.databases.records import DatabaseRecord, NotWanted, find_for_update
 from app.quotas.plans import DEFAULT_PLANS, BackupRules
 from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
@@ -424,6 +425,49 @@ async def test_the_oldest_proof_comes_first(lone: LoneApi) -> None:
     assert await find_due_tests(10, 1, without=[]) == []
     await fetch("UPDATE backups SET proof_status = 'proven'")
     assert await find_due_tests(10, 1, without=[]) == [first]
+
+
+async def test_the_test_of_a_deleted_backup_takes_no_place_of_the_schedule(lone: LoneApi) -> None:
+    caller, first = await active(lone)
+    _, second = await active(lone)
+    await enrol(TERMS)
+    await fetch("UPDATE backup_policies SET test_at = now()")
+    [backup, _] = [await add_backup(await database_row(str(uuid)), expires_in_days=3) for uuid in (first, second)]
+    assert await request_due_test(first)
+    assert await find_due_tests(10, 1, without=[]) == []
+    data_of(await caller.delete(f"/backups/{backup}"))
+    await _expect_over(backup)
+    assert await find_due_tests(10, 1, without=[]) == [second]
+
+
+async def test_the_test_of_a_deleted_backup_takes_no_place_of_its_team(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    backups = [await add_backup(database) for _ in range(DEFAULT_PLANS.tiers["pro"].backup_tests + 1)]
+    for backup in backups[:-1]:
+        data_of(await caller.post(f"/backups/{backup}/restore_tests", None), 202)
+    another = f"/backups/{backups[-1]}/restore_tests"
+    error_of(await caller.post(another, None), 429, "too_many_under_way")
+    data_of(await caller.delete(f"/backups/{backups[0]}"))
+    await _expect_over(backups[0])
+    data_of(await caller.post(another, None), 202)
+
+
+async def _expect_over(backup: UUID) -> None:
+    """Its first restore test ends without a result."""
+    record = await records.find(backup)
+    assert record is not None
+    test = ProveBackupInput(
+        database=record.database,
+        engine=record.engine,
+        region=record.region,
+        team_id=record.team_id,
+        backup=backup,
+        number=1,
+    )
+    async with transaction():
+        with pytest.raises(NotWanted):
+            await begin_test(test)
 
 
 async def test_refusals(lone: LoneApi) -> None:
