@@ -16,6 +16,9 @@ from app.contracts.restores import TRANSFER_LIMIT
 _BACKUP_HEARTBEAT = timedelta(seconds=10)
 """Longer than of short steps: compression and the tools may take all of a small machine for seconds."""
 ENGINE_STEP = timedelta(seconds=60)
+_LEFT_TO_ITSELF = timedelta(days=36_500)
+"""Of a dump and of a restore test, which end at a limit of their own that follows from the size of the data: Temporal,
+which takes no activity without a limit, is never to be the first. The next attempt would end in the same way."""
 _MAX_ATTEMPTS = 60
 _UPKEEP_ATTEMPTS = 5
 _NOBODY_WAITS = Priority(priority_key=5)
@@ -143,13 +146,13 @@ def attempt(region: str, summary: str) -> ActivityConfig:
 
 
 def backup(region: str, summary: str, *, in_restore: bool = False) -> ActivityConfig:
-    """A dump, or a restore test. It may take as long as the data needs, and is tried once: the workflow waits between
-    the attempts. Its priority and its fairness are the workflow's. One that a restore waits for has the restore's
+    """A dump, or a restore test. It ends by itself when it takes longer than its data needs, and is tried once: the
+    workflow waits between the attempts. Its priority and its fairness are the workflow's. One that a restore waits for has the restore's
     queue: on its own, dumps that give way may keep every slot for hours."""
     return ActivityConfig(
         task_queue=restore_queue(region) if in_restore else backup_queue(region),
         summary=summary,
-        start_to_close_timeout=timedelta(hours=24),
+        start_to_close_timeout=_LEFT_TO_ITSELF,
         heartbeat_timeout=_BACKUP_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=1),
     )

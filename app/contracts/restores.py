@@ -35,8 +35,9 @@ SCRATCH_GONE = "ScratchGone"
 NON_RETRYABLE = (BACKUP_DAMAGED, BACKUP_MISSING, BACKUP_UNMADE, LOAD_REFUSED, SCRATCH_GONE, SOURCE_GONE)
 """Failures that end a restoration: no further attempt ends otherwise."""
 
-TRANSFER_LIMIT = timedelta(hours=12)
-"""Of one attempt at moving the data. It heartbeats: one that has stopped is noticed within seconds."""
+TRANSFER_LIMIT = timedelta(days=30)
+"""Of one attempt at moving the data: at a MiB a second, as slow as a restore test may be, two and a half TiB. What takes
+longer begins anew, for ever. It heartbeats: one that has stopped is noticed within seconds."""
 
 
 class RestorationKind(StrEnum):

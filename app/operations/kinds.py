@@ -9,7 +9,6 @@ import msgspec
 
 from app.contracts.applications import APPLY_LIMIT
 from app.contracts.engine import DESTRUCTION_LIMIT
-from app.contracts.restores import TRANSFER_LIMIT
 
 
 class OperationType(StrEnum):
@@ -54,7 +53,7 @@ class StepKind(msgspec.Struct, frozen=True, kw_only=True):
     activities: tuple[str, ...] = ()
     """Those that take it. Each call of the first one is an attempt."""
     time_limit: timedelta = timedelta(seconds=60)
-    """Of an attempt."""
+    """How long an attempt may take, or how long between two reports of one that says how far it is."""
     irrevocable: bool = False
     """Once it has begun, the operation can't be cancelled."""
 
@@ -77,18 +76,20 @@ class OperationKind(msgspec.Struct, frozen=True, kw_only=True):
 _SOON = timedelta(minutes=2)
 _HOURS = timedelta(hours=2)
 """For what takes as long as the data is large."""
+_UNREPORTED = timedelta(hours=12)
+"""What is built and compared after the last byte may take hours too."""
 _MADE = (
     StepKind(name="place", activities=("replace_host",)),
     StepKind(name="make", activities=("create_database",)),
 )
-_LOAD = StepKind(name="load", activities=("fill_database",), time_limit=TRANSFER_LIMIT)
+_LOAD = StepKind(name="load", activities=("fill_database",), time_limit=_UNREPORTED)
 _RESTORED = (
     # Of a new database; or, in place, of the copy by which the backup is proven first.
     _LOAD,
     # In place alone.
     StepKind(name="end_access", activities=("close_database",)),
     StepKind(name="back_up", activities=("back_up_first",)),
-    StepKind(name="exchange", activities=("exchange_data",), time_limit=TRANSFER_LIMIT, irrevocable=True),
+    StepKind(name="exchange", activities=("exchange_data",), time_limit=_UNREPORTED, irrevocable=True),
 )
 
 KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(

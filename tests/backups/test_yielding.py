@@ -3,22 +3,27 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from uuid import UUID
 
 import asyncpg
 import pytest
 
+from app.backups.breaking_off import time_limit
 from app.backups.taking import BackupTaking
 from app.backups.yielding import GivingWay, looking
 from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.restores import TRANSFER_LIMIT
 from app.databases.passwords import tenant_of
 from app.engines.pacing import DumpStep
+from app.hosts.changes import MOST_STORAGE_GB
 from app.hosts.slots import HostSlots
 from app.store.session import fetch
 from tests.backups.support import TERMS, status_of
 from tests.backups.test_deaths import Scene
 from tests.backups.test_deaths import scene as scene
 from tests.support.waiting import until
+from workflows import policies
 
 
 class Time:
@@ -74,6 +79,19 @@ async def test_pauses_have_an_end_on_a_host_that_is_always_busy() -> None:
         await step(pace, time)
     assert 2 <= time.slept < 3
     assert not pace.slow
+
+
+@pytest.mark.parametrize("in_restore", [False, True])
+def test_temporal_ends_no_dump_before_its_own_limit(*, in_restore: bool) -> None:
+    """That of the largest database that a plan or an override may allow, on a host that is always busy."""
+    limit = timedelta(seconds=2 * time_limit(MOST_STORAGE_GB * 2**30))
+    assert policies.backup("test-1", "back it up", in_restore=in_restore)["start_to_close_timeout"] > limit
+
+
+def test_a_load_has_the_time_that_its_restore_test_had() -> None:
+    """Of a database of two terabytes."""
+    assert TRANSFER_LIMIT.total_seconds() > time_limit(2 * 10**12)
+    assert policies.transfer("test-1", "load it")["start_to_close_timeout"] == TRANSFER_LIMIT
 
 
 async def test_readers_on_a_busy_host_take_turns() -> None:
