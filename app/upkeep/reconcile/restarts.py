@@ -14,7 +14,7 @@ from app.audit.actions import Action
 from app.audit.events import OPERATOR, append
 from app.audit.records import is_recorded
 from app.contracts.applications import ApplyBlueprint, ApplyBlueprintInput
-from app.contracts.backups import BackupDatabase, BackupDatabaseInput, ProveBackup, ProveBackupInput
+from app.contracts.backups import BackupDatabase, BackupDatabaseInput, BackupKind, ProveBackup, ProveBackupInput
 from app.contracts.base import Engine
 from app.contracts.credentials import ApplyCredentials, ApplyCredentialsInput
 from app.contracts.databases import (
@@ -75,6 +75,8 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     """The backup that is to be taken or tested, or the restoration, for their workflows."""
     test: int | None
     """Which test of the backup that is."""
+    backup_kind: BackupKind | None
+    backup_priority: int | None
     application: int | None
     """The application whose turn it is, for the workflow that applies it."""
     is_dry_run: bool
@@ -128,8 +130,9 @@ WITH stuck AS (
 )
 SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
        d.engine_name, d.limits_revision, d.access_revision, d.credentials_revision, s.application, s.is_dry_run,
-       s.subject, (SELECT proof_number FROM backups WHERE uuid = s.subject) AS test
+       s.subject, b.proof_number AS test, b.kind AS backup_kind, b.priority AS backup_priority
 FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
+     LEFT JOIN backups b ON b.uuid = s.subject
 WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
     SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
 )
@@ -183,7 +186,7 @@ async def _restart(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> s
             workflow, workflow_id, request = _workflow_for(stuck)
             again = restarted_workflow_id(workflow_id, new_uuid())
             await rename_workflow(workflow_id, again)
-            await request_start(workflow, again, request, priority=NORMAL, relayed=True)
+            await request_start(workflow, again, request, priority=_priority_of(stuck), relayed=True)
     return f"Began {stuck.workflow} anew for database {stuck.uuid}: nothing was at it any more."
 
 
@@ -208,6 +211,13 @@ async def _restart_deletion(database: UUID) -> None:
         await request_deletion(record, destroy_at=record.destroy_at, priority=NORMAL, relayed=True)
 
 
+def _priority_of(stuck: _StuckDatabase) -> int:
+    """A backup keeps its own: somebody may wait for it, or nobody."""
+    if stuck.workflow != "BackupDatabase" or stuck.backup_priority is None:
+        return NORMAL
+    return stuck.backup_priority
+
+
 def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInput]:
     """The workflow, its original id, and its input."""
     uuid = stuck.uuid
@@ -228,7 +238,8 @@ def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInpu
             return ApplyBlueprint, apply_workflow_id(stuck.application, dry_run=stuck.is_dry_run), applying
         case "BackupDatabase":
             assert stuck.subject is not None, "it takes one"
-            taking = BackupDatabaseInput(**about, backup=stuck.subject)
+            in_restore = stuck.backup_kind is BackupKind.BEFORE_RESTORE
+            taking = BackupDatabaseInput(**about, backup=stuck.subject, in_restore=in_restore)
             return BackupDatabase, backup_workflow_id(stuck.subject), taking
         case "ProveBackup":
             assert stuck.subject is not None, "it tests one"

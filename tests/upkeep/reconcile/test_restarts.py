@@ -7,12 +7,15 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
+from app.backups.requests import PRIORITIES
+from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.queues import provision_workflow_id
 from app.core.temporal import connect
 from app.outbox.provisionings import claim_pending
 from app.outbox.starting import start_all
 from app.store.session import fetch
 from app.upkeep.reconcile.restarts import restart_lost_workflows
+from tests.backups.support import add_backup, database_row
 from tests.support.client import Caller
 from tests.support.service import REGION, RunningService
 from tests.support.waiting import until
@@ -106,6 +109,27 @@ async def test_deletions_and_changes_go_on(caller: Caller, client: Client) -> No
         return applied and deleted["destroyed_at"] is not None and resumed["status"] == "active"
 
     await until(done)
+
+
+@pytest.mark.parametrize("kind", [BackupKind.BEFORE_RESTORE, BackupKind.SCHEDULED])
+async def test_a_backup_keeps_its_queue_and_its_priority(
+    service: RunningService, caller: Caller, client: Client, kind: BackupKind
+) -> None:
+    """One that a restore waits for, with the database closed, waits behind no dump that gives way to clients."""
+    uuid = (await caller.created())["uuid"]
+    with service.frozen("worker"):
+        backup = await add_backup(
+            await database_row(uuid), kind=kind, status=BackupStatus.RUNNING, priority=PRIORITIES[kind]
+        )
+        await fetch(f"UPDATE backups SET changed_at = {AGO} WHERE uuid = $1", backup)
+        assert await _deeds(client, uuid, timedelta(minutes=5)) == ["BackupDatabase"]
+        [start] = await fetch(
+            "DELETE FROM workflow_starts WHERE workflow = 'BackupDatabase' AND input ->> 'database' = $1"
+            " RETURNING coalesce((input ->> 'in_restore')::boolean, false) AS in_restore, priority",
+            uuid,
+        )
+        await fetch("UPDATE backups SET status = 'cancelled' WHERE uuid = $1", backup)
+    assert (start["in_restore"], start["priority"]) == (kind is BackupKind.BEFORE_RESTORE, PRIORITIES[kind])
 
 
 async def test_what_is_in_order_is_left_alone(caller: Caller, client: Client) -> None:
