@@ -59,7 +59,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 _DUE = """
 SELECT d.id, d.engine_name, u.measured_alone_at IS NOT NULL AS alone, u.measure_failures AS failures
 FROM databases d JOIN database_usage u ON u.database_id = d.id
-WHERE d.id = any($1::bigint[]) AND (u.measured_alone_at IS NULL OR u.measured_alone_at <= $2)
+WHERE d.id = any($1::bigint[]) AND d.restoring_at IS NULL
+  AND (u.measured_alone_at IS NULL OR u.measured_alone_at <= $2)
 ORDER BY coalesce(u.measured_alone_at, u.storage_measured_at) NULLS FIRST, d.id
 """
 
@@ -67,8 +68,8 @@ ORDER BY coalesce(u.measured_alone_at, u.storage_measured_at) NULLS FIRST, d.id
 async def measure_storage(
     adapter: EngineAdapter, database_ids: Sequence[int], at: datetime, bounds: Bounds | None = None
 ) -> int:
-    """Measures what of these is due and can be measured in time; returns how many that were. Raises `EngineError` when
-    the host as a whole can't be asked."""
+    """Measures what of these is due, is not being restored, and can be measured in time; returns how many that were.
+    Raises `EngineError` when the host as a whole can't be asked."""
     bounds = bounds or Bounds()
     due = await fetch_all(Measured, _DUE, list(database_ids), at)
     if not due:

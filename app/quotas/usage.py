@@ -75,12 +75,14 @@ UPDATE database_usage u SET storage_bytes = s.storage_bytes, rebuilding = s.rebu
        unmeasured_since = NULL, measure_failures = 0, measure_failure = NULL
 FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS s (database_id, storage_bytes, rebuilding)
 WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.storage_measured_at < $4)
+  AND NOT EXISTS (SELECT FROM databases d WHERE d.id = u.database_id AND d.restoring_at IS NOT NULL)
 """
 
 
 async def record_storage(found: Mapping[int, Usage], at: datetime, *, alone_at: datetime | None = None) -> None:
     """Keeps the storage of databases, by their ids. Those whose measuring takes long are measured apart from the
-    others, not before `alone_at`. One that is not newer than the last changes nothing."""
+    others, not before `alone_at`. One that is not newer than the last changes nothing, nor one of a database that is
+    being restored: it is empty at times, and would count as below its limit."""
     octets, rebuilding = [one.storage_bytes for one in found.values()], [one.rebuilding for one in found.values()]
     await execute(_RECORD_STORAGE, list(found), octets, rebuilding, at, alone_at)
 
@@ -188,12 +190,13 @@ SELECT {columns_of(DatabaseUsage, "u")},
        d.plan, d.status, d.paused_reason, d.frozen_at, d.access_revision, d.access_applied, d.access_changed_at,
        d.storage_hard_limit_gb, d.connection_hard_limit, d.warning_threshold_pct
 FROM database_usage u JOIN databases d ON d.id = u.database_id
-WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused')
+WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused') AND d.restoring_at IS NULL
 """  # noqa: S608 - our own words
 
 
 async def standings(plans: Plans, database_ids: Sequence[int], *, lock: bool = False) -> dict[int, QuotaState]:
-    """By the database's id. With `lock` the measurements stay as they are until the end of the transaction."""
+    """By the database's id, but for those that are being restored: each keeps the standing that it had, until it is
+    whole. With `lock` the measurements stay as they are until the end of the transaction."""
     rows = await fetch_all(_Row, _STANDINGS + ("FOR UPDATE OF u" if lock else ""), list(database_ids))
     return {row.database_id: _standing(plans, row) for row in rows}
 
@@ -240,6 +243,12 @@ async def remember(database_id: int, verdict: QuotaActions) -> None:
         verdict.frozen_bytes,
         verdict.growing,
     )
+
+
+async def forget_growth(database_id: int) -> None:
+    """Its data was replaced: what the next measurement finds counts as what there was when it was frozen."""
+    sql = "UPDATE database_usage SET frozen_bytes = NULL, growing = 0, judged_at = storage_measured_at"
+    await execute(f"{sql} WHERE database_id = $1", database_id)
 
 
 async def withdraw_excuse(database_id: int) -> None:

@@ -14,8 +14,12 @@ import pytest
 import pytest_asyncio
 from temporalio.exceptions import ApplicationError
 
+from app.backups.restores import in_place
+from app.backups.restores import records as restorations
+from app.backups.restores.records import NewRestoration
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
-from app.core.ids import marker
+from app.contracts.restores import RestorationKind
+from app.core.ids import marker, new_uuid
 from app.databases import access
 from app.engines.base import AdminAddress, Tenant, Usage
 from app.engines.querying import QueryFailed, QueryLimits
@@ -23,9 +27,9 @@ from app.hosts.adapters import admin_place
 from app.local.ports import LOOPBACK
 from app.provisioning import enforcement, operator
 from app.quotas import usage
-from app.quotas.decision import GROWTH_BYTES
+from app.quotas.decision import GROWTH_BYTES, decide
 from app.quotas.plans import DEFAULT_PLANS
-from app.store.session import fetch
+from app.store.session import fetch, transaction
 from tests import mysql_client
 from tests.quotas.bench import REGION, Bench, bench
 from tests.quotas.tenant_session import refused, session_of
@@ -132,6 +136,53 @@ async def test_the_measurement_after_a_rebuild_still_counts_as_one_of_it(on_benc
         await usage.record_storage(found, START + timedelta(minutes=minute))
         seen.append((await usage.standings(DEFAULT_PLANS, [record.id]))[record.id].rebuilding)
     assert seen == [True, True, False]
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+async def test_what_is_found_while_it_is_restored_lifts_nothing(on_bench: Bench, engine: str) -> None:
+    """It is empty then, or half loaded."""
+    made = await on_bench.create(db_type=engine)
+    record = await on_bench.record(made)
+    full = int(DEFAULT_PLANS.by_name[record.plan].limits.storage_hard_limit_gb * 2**30)
+    await on_bench.enforce(START)
+    at = START + timedelta(minutes=1)
+    await usage.record_storage({record.id: Usage(storage_bytes=full, connections=0)}, at)
+    closed = "status = 'paused', paused_reason = 'storage', frozen_at = now(), restoring_at = now()"
+    await fetch(f"UPDATE databases SET {closed} WHERE uuid = $1", record.uuid)
+    assert (await on_bench.enforce(START + timedelta(minutes=2))).moves == {}
+    now, used = await on_bench.record(made), await on_bench.usage(made)
+    assert (now.paused_reason, now.frozen_at is not None) == (PauseReason.STORAGE, True)
+    assert (used["storage_bytes"], used["storage_measured_at"]) == (full, at)
+    # Nor what was measured by one who didn't know of it yet.
+    await usage.record_storage({record.id: Usage(storage_bytes=0, connections=0)}, START + timedelta(minutes=3))
+    assert (await on_bench.usage(made))["storage_bytes"] == full
+    await fetch("UPDATE databases SET restoring_at = NULL WHERE uuid = $1", record.uuid)
+    assert (await on_bench.enforce(START + timedelta(minutes=4))).moves == {"resumed": 1, "thawed": 1}
+
+
+async def test_more_data_than_before_its_restore_is_no_growth(on_bench: Bench) -> None:
+    record = await on_bench.record(await on_bench.create())
+    at, full = START, int(DEFAULT_PLANS.by_name["free"].limits.storage_hard_limit_gb * 2**30)
+    await on_bench.enforce(at)
+    await fetch("UPDATE databases SET plan = 'free', frozen_at = now() WHERE uuid = $1", record.uuid)
+
+    async def judged(size: int) -> tuple[int | None, int]:
+        nonlocal at
+        at += timedelta(minutes=1)
+        await usage.record_storage({record.id: Usage(storage_bytes=size, connections=0)}, at)
+        verdict = decide((await usage.standings(DEFAULT_PLANS, [record.id]))[record.id])
+        await usage.remember(record.id, verdict)
+        return verdict.frozen_bytes, verdict.growing
+
+    larger = full + 2 * GROWTH_BYTES
+    assert [await judged(full), await judged(larger)] == [(full, 0), (full, 1)]
+    restoration = new_uuid()
+    await fetch("UPDATE databases SET restoring_at = now() WHERE uuid = $1", record.uuid)
+    async with transaction():
+        kind = RestorationKind.IN_PLACE
+        await restorations.insert(NewRestoration(uuid=restoration, database_id=record.id, kind=kind))
+    await in_place.note_restored(DEFAULT_PLANS, restoration, record.access_revision)
+    assert [await judged(larger), await judged(larger)] == [(larger, 0), (larger, 0)]
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mysql"])

@@ -39,6 +39,7 @@ from app.operations.reasons import ReasonCode
 from app.operations.records import open_on
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import INTERACTIVE, Accepted, request_signal, request_start
+from app.quotas import usage
 from app.quotas.bounds import check_bound
 from app.quotas.plans import Plans
 from app.store.session import transaction
@@ -204,6 +205,7 @@ async def note_restored(plans: Plans, restoration: UUID, revision: int) -> None:
         await records.end(restoration, RestorationOutcome.COMPLETED)
         await append_event(plans, EventType.DATABASE_MOVED if moved else EventType.DATABASE_RESTORED, record.uuid)
         await access.note_reopened(plans, record, revision)
+        await usage.forget_growth(record.id)
         # Counters of accounts go on where those of tables began anew, and some of what they count is our own work.
         await metrics.interrupt([record.id])
         await finish(record.id, (OperationType.RESTORE,))

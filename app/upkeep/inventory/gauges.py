@@ -70,7 +70,8 @@ _GAUGES = (
         help="How long ago the storage of the database was measured that has waited longest.",
         sql="SELECT d.engine, d.region, extract(epoch FROM now() - min(u.storage_measured_at)) AS value"
         " FROM databases d JOIN database_usage u ON u.database_id = d.id"
-        " WHERE d.status IN ('active', 'paused') AND u.storage_measured_at IS NOT NULL GROUP BY d.engine, d.region",
+        " WHERE d.status IN ('active', 'paused') AND d.restoring_at IS NULL AND u.storage_measured_at IS NOT NULL"
+        " GROUP BY d.engine, d.region",
     ),
     _Gauge(
         name="headwater_backups",

@@ -70,7 +70,7 @@ _RULES = (
     SELECT 'storage_unmeasured' AS rule, d.uuid::text AS subject,
            'its storage can''t be measured since ' || u.unmeasured_since || ': ' || u.measure_failure AS detail
     FROM database_usage u JOIN databases d ON d.id = u.database_id
-    WHERE d.status IN ('active', 'paused')
+    WHERE d.status IN ('active', 'paused') AND d.restoring_at IS NULL
       AND u.unmeasured_since < now() - greatest($1::interval, interval '15 minutes')
     """,
     """
