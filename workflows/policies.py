@@ -147,8 +147,8 @@ def attempt(region: str, summary: str) -> ActivityConfig:
 
 def backup(region: str, summary: str, *, in_restore: bool = False) -> ActivityConfig:
     """A dump, or a restore test. It ends by itself when it takes longer than its data needs, and is tried once: the
-    workflow waits between the attempts. Its priority and its fairness are the workflow's. One that a restore waits for has the restore's
-    queue: on its own, dumps that give way may keep every slot for hours."""
+    workflow waits between the attempts. Its priority and its fairness are the workflow's. One that a restore waits for
+    has the restore's queue: on its own, dumps that give way may keep every slot for hours."""
     return ActivityConfig(
         task_queue=restore_queue(region) if in_restore else backup_queue(region),
         summary=summary,

@@ -36,8 +36,8 @@ NON_RETRYABLE = (BACKUP_DAMAGED, BACKUP_MISSING, BACKUP_UNMADE, LOAD_REFUSED, SC
 """Failures that end a restoration: no further attempt ends otherwise."""
 
 TRANSFER_LIMIT = timedelta(days=30)
-"""Of one attempt at moving the data: at a MiB a second, as slow as a restore test may be, two and a half TiB. What takes
-longer begins anew, for ever. It heartbeats: one that has stopped is noticed within seconds."""
+"""Of one attempt at moving the data: at a MiB a second, as slow as a restore test may be, two and a half TiB. What
+takes longer begins anew, for ever. It heartbeats: one that has stopped is noticed within seconds."""
 
 
 class RestorationKind(StrEnum):
