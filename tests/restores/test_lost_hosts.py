@@ -22,7 +22,7 @@ from app.backups.restores.evacuation import Evacuated, EvacuationStatus, evacuat
 from app.backups.scheduling import request_due
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import Engine
-from app.contracts.queues import backup_workflow_id, restore_workflow_id
+from app.contracts.queues import apply_workflow_id, backup_workflow_id, restore_workflow_id
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
 from app.engines.dumping import Content, ContentKind
@@ -34,6 +34,7 @@ from app.outbox.provisionings import RunningProvisionings
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.locks import database_lock
 from app.store.session import fetch, transaction
+from tests.applications.support import TWO_TABLES, ask, tables
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.restores.conftest import ENGINES
 from tests.restores.hosts import add_server, another_server
@@ -204,6 +205,59 @@ async def test_a_backup_that_waits_for_the_host_ends_with_it(place: Place) -> No
     events = await fetch("SELECT 1 FROM events WHERE type = 'backup.failed' AND team_id = $1", place.caller.team_id)
     assert len(events) == 1
     assert await visits(await full(place.caller, made["uuid"])) == 3
+
+
+@ON_BOTH
+async def test_an_application_that_was_running_ends_with_the_host(place: Place) -> None:
+    """Its reference is of a transaction that the other host has committed, and its journal says that all is done."""
+    made, elsewhere = await place.filled(), await filled(place.caller, place.engine)
+    await backed_up(place.caller, made)
+    with place.service.frozen("worker"):
+        running, waiting = [await ask(place.caller, made, TWO_TABLES, wait=False) for _ in range(2)]
+        await fetch(
+            "UPDATE blueprint_applications SET status = 'running', started_at = now(), attempt = 1,"
+            " session_reference = $2, scratch_name = 'a_copy' WHERE id = $1",
+            running["id"],
+            await _committed_on(elsewhere),
+        )
+        await fetch(
+            "INSERT INTO blueprint_statements (application_id, index, line, kind, sql, status)"
+            " SELECT $1, n, n, 'CREATE TABLE', '', 'succeeded' FROM generate_series(1, 2) n",
+            running["id"],
+        )
+        assert (await place.evacuate(made)).status is EvacuationStatus.MOVING
+        await _have_ended_with_the_host(place, running, waiting)
+        kept = await fetch(
+            "SELECT 1 FROM blueprint_applications WHERE database_id = $1"
+            " AND (session_reference, scratch_name, values_sealed) IS DISTINCT FROM (NULL, NULL, NULL)",
+            (await row_of(made)).id,
+        )
+        assert not kept
+    await until(lambda: place.is_closed(apply_workflow_id(running["id"], dry_run=False)))
+    await place.evacuated(made, EvacuationStatus.MOVED)
+    await _have_ended_with_the_host(place, running, waiting)
+    assert await tables(await full(place.caller, made["uuid"])) == ["visits"]
+
+
+async def _committed_on(made: dict[str, Any]) -> str:
+    """The id of a transaction of its server; on MySQL the name of a lock that nobody holds."""
+    if made["db_type"] != Engine.POSTGRES:
+        return "headwater-of-an-attempt"
+    async with session(made) as tenant:
+        return str(await tenant.fetchval("SELECT pg_current_xact_id()::text"))
+
+
+async def _have_ended_with_the_host(place: Place, running: dict[str, Any], waiting: dict[str, Any]) -> None:
+    found = [data_of(await place.caller.get(f"/blueprint_applications/{one['id']}")) for one in (running, waiting)]
+    assert [one["status"] for one in found] == ["failed", "failed"]
+    assert [entry["status"] for entry in found[0]["execution_log"]] == ["unknown", "unknown"]
+    assert ["unknown" in one["error_message"] for one in found] == [True, False]
+    operations = data_of(
+        await place.caller.get(
+            "/operations", params={"database_uuid": running["database_uuid"], "type": "apply_blueprint"}
+        )
+    )
+    assert [(one["status"], one["reason"]["code"]) for one in operations] == [("failed", "host_lost")] * 2
 
 
 async def _is_tried(backup: UUID) -> bool:

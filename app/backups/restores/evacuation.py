@@ -14,6 +14,7 @@ from app.backups.restores.filling import IN_PLACE_STEPS
 from app.backups.restores.in_place import NEW_DATABASE_STEPS
 from app.backups.restores.records import NewRestoration, RestorationRecord
 from app.backups.sources import hosts_that_take
+from app.blueprints.applications import running as applications
 from app.contracts.backups import BackupStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.queues import restore_workflow_id
@@ -98,6 +99,7 @@ async def _move(database: UUID, host_id: int) -> None:
         if restoring is not None:
             await in_place.end_on_lost_host(record, restoring)
         await ends.end_of_lost_host(record.id)
+        await applications.end_of_lost_host(record.id)
         await move_lost(record, place.id)
         await _begin(record, backup, record.host_id)
 

@@ -9,6 +9,7 @@ from app.blueprints.applications.script import ExecutionFault
 from app.contracts.applications import ApplicationStatus
 from app.engines.base import EngineAdapter
 from app.engines.scripts import ScriptEnd
+from app.operations.reasons import ReasonCode
 
 MOST_LOSSES = 3
 """How often a script is started again after its session was lost. The script itself may end its session."""
@@ -19,6 +20,7 @@ ON_COPY = "ran on a throw-away copy of the schema, without its data; this engine
 REHEARSED = "passed on a throw-away copy of the schema; not run in the database"
 COPY_REFUSED = "refused by a throw-away copy of the schema; the database was not touched"
 NOT_OURS = "the transaction that it ran in was ended by the script: whether it was committed is unknown"
+NOT_BACK = "its host was lost, and whether the backup that the database is made from has it is unknown"
 IN_DOUBT = "it was begun, and whether it took effect is unknown"
 
 _NOTHING = "Nothing was changed."
@@ -71,6 +73,22 @@ class Ending:
         _skip_rest(entries)
         message = "The database was destroyed before the script had ended. Nothing of it is left."
         await self._journal.end(ApplicationStatus.FAILED, message, entries)
+
+    async def of_lost_host(self) -> None:
+        """One whose database is made again on another host, from a backup. What that host would say of the session is
+        about somebody else's, and what the journal says is about data that is not there."""
+        entries, message = await entries_of(self._record.id), ReasonCode.HOST_LOST.message
+        if self._record.session_reference is None:
+            _mark(entries, ROLLED_BACK, StatementStatus.SUCCEEDED)
+            message = f"{message} {_NOTHING}"
+        else:
+            begun = [StatementStatus.RUNNING, StatementStatus.SUCCEEDED]
+            if self._transactional:  # its journal is written now and then
+                begun.append(StatementStatus.PENDING)
+            _mark(entries, NOT_BACK, *begun, status=StatementStatus.UNKNOWN)
+            message = f"{message} Whether the backup has what the script did is unknown: look at the database."
+        _skip_rest(entries)
+        await self._journal.end_with_host(message, entries)
 
     async def of_transaction(self, log: Log, fault: ExecutionFault | None) -> None:
         if fault is not None:

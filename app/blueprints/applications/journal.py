@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import asyncpg
 import msgspec
 
-from app.blueprints.applications.operation import note_begun, note_done, note_end
+from app.blueprints.applications.operation import note_begun, note_done, note_end, note_lost
 from app.blueprints.applications.queue import start_next
 from app.blueprints.applications.records import ApplicationRecord
 from app.blueprints.applications.schemas import StatementStatus
@@ -26,6 +26,10 @@ from app.store.session import execute, fetch_all, fetch_value, transaction
 _PATIENCE_SECONDS = 20.0
 _RETRY_SECONDS = 0.5
 _SHOWN_EVERY_SECONDS = 1.0
+_ENDED = (
+    "status = $3, error_message = $4, completed_at = now(), values_sealed = NULL, session_reference = NULL,"
+    " total_duration_ms = round(1000 * extract(epoch FROM clock_timestamp() - started_at))"
+)
 
 
 class JournalEntry(msgspec.Struct, kw_only=True):
@@ -129,17 +133,19 @@ class Journal:
     async def _end(self, status: ApplicationStatus, error: str | None, entries: list[JournalEntry]) -> None:
         async with transaction():
             await databases.lock(self._record.database_id)
-            await self._update(
-                "status = $3, error_message = $4, completed_at = now(), values_sealed = NULL,"
-                " total_duration_ms = round(1000 * extract(epoch FROM clock_timestamp() - started_at)),"
-                " session_reference = NULL",
-                status.value,
-                error,
-            )
+            await self._update(_ENDED, status.value, error)
             await _write(self._record.id, entries)
             await note_end(self._record, status)
             await start_next(self._record.database_id, relayed=True)
             await announce(self._record.database)
+
+    async def end_with_host(self, error: str, entries: list[JournalEntry]) -> None:
+        """As failed, in the transaction that moves its database to another host, which has the row locked and ends all
+        that wait too. The copy is left to those who look for orphans, should the host come back."""
+        await self._update(f"{_ENDED}, scratch_name = NULL", ApplicationStatus.FAILED.value, error)
+        await _write(self._record.id, entries)
+        await note_lost(self._record)
+        await announce(self._record.database)
 
     async def _show_progress(self, entries: list[JournalEntry]) -> None:
         """On the operation, now and then: a script may have thousands of statements."""

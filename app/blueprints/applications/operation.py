@@ -3,11 +3,13 @@
 from app.blueprints.applications.records import ApplicationRecord
 from app.contracts.applications import ApplicationStatus
 from app.contracts.queues import apply_workflow_id
+from app.contracts.retries import RETRY_NOW
 from app.operations import ends, progress
 from app.operations.acceptance import Subject, accept
-from app.operations.kinds import OperationStatus, OperationType
+from app.operations.kinds import KINDS, OperationStatus, OperationType
 from app.operations.reasons import ReasonCode, reason
 from app.operations.records import OperationProgress, OperationRecord, open_on
+from app.outbox.workflow_starts import request_signal
 
 _UNIT = "statements"
 
@@ -56,6 +58,16 @@ async def note_end(record: ApplicationRecord, status: ApplicationStatus) -> None
         await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
     else:
         await ends.end(operation, OperationStatus.FAILED, because=ReasonCode.APPLICATION_FAILED)
+
+
+async def note_lost(record: ApplicationRecord) -> None:
+    """It ended with the host of its database. What waits for that host to answer is told."""
+    operation = await _find(record.database_id, record.id)
+    if operation is None:
+        return
+    await ends.end(operation, OperationStatus.FAILED, because=ReasonCode.HOST_LOST)
+    if operation.workflow_id is not None:
+        await request_signal(KINDS[operation.type].workflow, operation.workflow_id, RETRY_NOW)
 
 
 async def note_cancelled(database_id: int, applications: list[int], because: ReasonCode) -> None:

@@ -150,6 +150,13 @@ async def find_next(database_id: int) -> ApplicationRecord | None:
     )
 
 
+async def open_of(database_id: int) -> list[ApplicationRecord]:
+    """Those that have not ended, in their order."""
+    return await fetch_all(
+        ApplicationRecord, f"{_SELECT} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id", database_id
+    )
+
+
 async def log_of(application: int) -> list[LogEntry]:
     """Every statement, in order; none before the application was started."""
     rows = await fetch_all(_EntryRow, f"{_STATEMENTS} WHERE application_id = $1 ORDER BY index", application)

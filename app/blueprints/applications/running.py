@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from app.blueprints import records as blueprints
+from app.blueprints.applications import records
 from app.blueprints.applications.ends import Ending
 from app.blueprints.applications.journal import Journal, claim
 from app.blueprints.applications.log import Hide, Log
@@ -21,6 +22,7 @@ from app.core.errors import AppError
 from app.core.secrets import SecretBox
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.errors import StatementFailed, StatementUncertain
+from app.engines.registry import ADAPTERS
 from app.engines.scripts import ScriptEnd, ScriptSession
 
 
@@ -64,6 +66,18 @@ async def give_up(record: ApplicationRecord) -> None:
     """Of one whose database was destroyed, and its host removed. Raises `LockLost`. Call it as `carry_out`."""
     journal = Journal(record, await claim(record))
     await Ending(record, journal, transactional=False).of_destroyed()
+
+
+async def end_of_lost_host(database_id: int) -> None:
+    """Of a database that goes to another host, with its row locked: all that have not ended, before an attempt could
+    ask the other host what became of the last one. One that is at work on the lost host writes nothing more."""
+    for open_ in await records.open_of(database_id):
+        attempt = await claim(open_)
+        # Again: until then an attempt could write.
+        record = await records.find(open_.id)
+        assert record is not None, "it was claimed a moment ago"
+        transactional = ADAPTERS[record.engine].transactional_scripts
+        await Ending(record, Journal(record, attempt), transactional=transactional).of_lost_host()
 
 
 async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[PreparedStatement], Hide]:
