@@ -62,11 +62,14 @@ async def test_due_backups(terms: BackupTerms) -> None:
 async def end_expired_backups(terms: BackupTerms) -> None:
     """Ends what need not be kept any longer, one transaction for each database."""
 
+    async def find(most: int, /, *, without: list[UUID]) -> list[UUID]:
+        return await find_expiring(terms.plans, most, without=without)
+
     async def end(database: UUID) -> None:
         if ended := await expire(terms, database):
             log.info("backups_expired", database=str(database), count=ended)
 
-    await work_off(find_expiring, end, failure="backups_not_expired")
+    await work_off(find, end, failure="backups_not_expired")
 
 
 async def remove_ended_backups(store: BackupStore, region: str) -> None:

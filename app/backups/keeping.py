@@ -43,15 +43,32 @@ async def keep_until(terms: BackupTerms, record: BackupRecord, at: datetime) -> 
     return at + terms.days(rules.keep_days)
 
 
-async def find_expiring(most: int, *, without: list[UUID]) -> list[UUID]:
-    """Databases, there or gone, with a completed backup whose time is over, but for those."""
-    return await fetch_values(
-        UUID,
-        "SELECT DISTINCT database_uuid FROM backups WHERE status = 'completed' AND expires_at <= now()"
-        " AND database_uuid <> ALL ($2::uuid[]) LIMIT $1",
-        most,
-        without,
-    )
+# As `expire` decides it, so that what its rules keep for good is no work of each look.
+_EXPIRING = f"""
+WITH due AS (
+    SELECT DISTINCT database_uuid FROM backups
+    WHERE status = 'completed' AND expires_at <= now() AND database_uuid <> ALL ($2::uuid[])
+), restored AS ({records.RESTORED.format(which="d.uuid IN (SELECT database_uuid FROM due)")})
+SELECT kept.database_uuid FROM (
+    SELECT database_uuid, expires_at, row_number() OVER first AS place, first_value(plan) OVER newest AS plan,
+           first_value(database_id) OVER newest AS database_id, {records.HELD} AS held
+    FROM backups WHERE status = 'completed' AND database_uuid IN (SELECT database_uuid FROM due)
+    WINDOW newest AS (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC),
+           first AS (PARTITION BY database_uuid
+                     ORDER BY (database_uuid, uuid) IN (SELECT * FROM restored) DESC, consistent_at DESC, id DESC)
+) kept
+JOIN unnest($3::text[], $4::integer[]) AS rules (plan, keep_last) ON rules.plan = kept.plan
+LEFT JOIN backup_policies p ON p.database_id = kept.database_id
+WHERE kept.expires_at <= now() AND NOT kept.held AND kept.place > coalesce(p.keep_last, rules.keep_last)
+GROUP BY kept.database_uuid ORDER BY min(kept.expires_at), kept.database_uuid LIMIT $1
+"""  # noqa: S608  our own words
+
+
+async def find_expiring(plans: Plans, most: int, *, without: list[UUID]) -> list[UUID]:
+    """Databases, there or gone, with a backup that may go because its time is over, the longest over first, but for
+    those."""
+    keep_last = {name: plan.backups.keep_last for name, plan in plans.by_name.items()}
+    return await fetch_values(UUID, _EXPIRING, most, without, list(keep_last), list(keep_last.values()))
 
 
 class _Held(msgspec.Struct, frozen=True):

@@ -204,9 +204,9 @@ async def find_newest(database_id: int) -> BackupRecord | None:
 
 
 # One that was taken since began after the end of the restoration: no dump runs while data is exchanged.
-_RESTORED = """
-SELECT r.backup_uuid FROM (
-    SELECT DISTINCT ON (r.database_id) r.database_id, r.backup_uuid, r.ended_at
+RESTORED = """
+SELECT r.database_uuid, r.backup_uuid FROM (
+    SELECT DISTINCT ON (r.database_id) r.database_id, d.uuid AS database_uuid, r.backup_uuid, r.ended_at
     FROM restorations r JOIN databases d ON d.id = r.database_id
     WHERE {which} AND r.kind IN ('in_place', 'move') AND r.outcome = 'completed' ORDER BY r.database_id, r.id DESC
 ) r
@@ -214,6 +214,8 @@ WHERE r.backup_uuid IS NOT NULL AND NOT EXISTS (
     SELECT FROM backups b
     WHERE b.database_id = r.database_id AND b.status = 'completed' AND b.started_at > r.ended_at)
 """
+"""For databases `d`, `{which}` of them, that were last restored from a backup: both uuids. The backup may be another
+database's, or gone."""
 
 
 async def find_restored(database: UUID) -> BackupRecord | None:
@@ -222,14 +224,19 @@ async def find_restored(database: UUID) -> BackupRecord | None:
     what was replaced."""
     return await fetch_one(
         BackupRecord,
-        f"{_SELECT} WHERE b.status = 'completed' AND b.uuid IN ({_RESTORED.format(which='d.uuid = $1')})",
+        f"{_SELECT} WHERE b.status = 'completed'"  # noqa: S608 - our own words
+        f" AND b.uuid IN (SELECT backup_uuid FROM ({RESTORED.format(which='d.uuid = $1')}) restored)",
         database,
     )
 
 
 async def restored_of(team_id: int) -> list[UUID]:
     """Those of all databases of the team, completed or not."""
-    return await fetch_values(UUID, _RESTORED.format(which="d.team_id = $1"), team_id)
+    return await fetch_values(
+        UUID,
+        f"SELECT backup_uuid FROM ({RESTORED.format(which='d.team_id = $1')}) restored",  # noqa: S608
+        team_id,
+    )
 
 
 # A page is read off one index, team by team, as that of databases is.

@@ -30,7 +30,7 @@ from tests.support.backups import backed_up, files_of, folder_store
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.together import together
-from workers.backups import take_due_backups
+from workers.backups import end_expired_backups, take_due_backups
 
 
 def test_moments_are_spread_over_the_interval() -> None:
@@ -216,13 +216,65 @@ async def test_the_newest_stay_whatever_their_age(lone: LoneApi) -> None:
     data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 2}))
     old, older, oldest = [await add_backup(database, days_ago=n, expires_in_days=-1) for n in (1, 2, 3)]
     forever = await add_backup(database, days_ago=9, kind=BackupKind.MANUAL)
-    assert await find_expiring(10, without=[]) == [uuid]
+    assert await find_expiring(TERMS.plans, 10, without=[]) == [uuid]
     assert await expire(TERMS, uuid) == 1
     states = [await status_of(one) for one in (old, older, oldest, forever)]
     assert states == ["completed", "completed", "expired", "completed"]
     fresh = await add_backup(database, expires_in_days=7)
+    assert await find_expiring(TERMS.plans, 10, without=[]) == [uuid]
     assert await expire(TERMS, uuid) == 1
     assert [await status_of(one) for one in (fresh, old, older)] == ["completed", "completed", "expired"]
+
+
+async def test_what_stays_for_good_holds_up_nothing(lone: LoneApi) -> None:
+    """More databases that are gone than one look does, each with a last backup; behind them some with two."""
+    caller = await lone.caller()
+
+    async def gone(number: int, *, backups: int) -> list[UUID]:
+        made = [uuid4() for _ in range(number)]
+        await fetch(
+            "INSERT INTO backups (uuid, team_id, database_uuid, database_name, engine, region, plan, quotas, kind,"
+            " status, priority, consistent_at, completed_at, expires_at)"
+            " SELECT gen_random_uuid(), $2, gone, 'gone', 'postgres', 'test-1', 'free', '{}', 'final', 'completed', 5,"
+            " now(), now(), now() FROM unnest($1::uuid[]) AS gone, generate_series(1, $3)",
+            made,
+            caller.team_id,
+            backups,
+        )
+        return made
+
+    assert DEFAULT_PLANS.by_name["free"].backups.keep_last == 1
+    await gone(1500, backups=1)
+    over = await gone(20, backups=2)
+    await end_expired_backups(TERMS)
+    expired = await fetch("SELECT database_uuid FROM backups WHERE status = 'expired'")
+    assert sorted(row["database_uuid"] for row in expired) == sorted(over)
+    assert await find_expiring(TERMS.plans, 10, without=[]) == []
+
+
+async def test_only_what_may_go_is_found(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 2}))
+    newer, older = [await add_backup(database, days_ago=n, expires_in_days=-1) for n in (1, 2)]
+    assert await find_expiring(TERMS.plans, 10, without=[]) == []
+    used = await add_backup(database, days_ago=3, expires_in_days=-1)
+    assert await find_expiring(TERMS.plans, 10, without=[]) == [uuid]
+    assert await find_expiring(TERMS.plans, 10, without=[uuid]) == []
+    await fetch(
+        "INSERT INTO restorations (uuid, database_id, kind, backup_uuid)"
+        " VALUES (gen_random_uuid(), $1, 'in_place', $2)",
+        database.id,
+        used,
+    )
+    assert await find_expiring(TERMS.plans, 10, without=[]) == []
+    assert await expire(TERMS, uuid) == 0
+    # Restored from it, it counts as the newest.
+    await fetch("UPDATE restorations SET outcome = 'completed', ended_at = now()")
+    assert await find_expiring(TERMS.plans, 10, without=[]) == [uuid]
+    assert await expire(TERMS, uuid) == 1
+    assert [await status_of(one) for one in (newer, older, used)] == ["completed", "expired", "completed"]
+    assert await find_expiring(TERMS.plans, 10, without=[]) == []
 
 
 async def test_what_has_ended_goes_from_the_store_and_nothing_else(lone: LoneApi, tmp_path: Path) -> None:
