@@ -29,7 +29,7 @@ _SILENT_SECONDS = 60
 
 _REMOVABLE = """
 status IN ('failed', 'cancelled', 'expired', 'deleted') AND removed_at IS NULL
-AND coalesce(beat_at < now() - make_interval(secs => $3), true)
+AND coalesce(beat_at < now() - make_interval(secs => $3), true) AND coalesce(locked_until <= now(), true)
 """
 
 
@@ -212,7 +212,8 @@ async def _end_unneeded(expired: list[int]) -> list[int]:
 
 async def find_removable(region: str, most: int, *, without: list[UUID]) -> list[UUID]:
     """Backups of this region that have ended, of which the store may still have something, but for those. One whose
-    last attempt may still write waits until that one has ended, or is silent for long."""
+    last attempt may still write waits until that one has ended, or is silent for long; one that Object Lock keeps waits
+    for the end of that."""
     return await fetch_values(
         UUID,
         f"SELECT uuid FROM backups WHERE {_REMOVABLE} AND region = $4 AND uuid <> ALL ($2::uuid[])"  # noqa: S608
@@ -225,14 +226,15 @@ async def find_removable(region: str, most: int, *, without: list[UUID]) -> list
 
 
 async def remove(store: BackupStore, backup: UUID) -> None:
-    """Removes what the store has of a backup that has ended. One that Object Lock keeps is left to a later look. Raises
-    `BackupStoreError`."""
+    """Removes what the store has of a backup that has ended. One that Object Lock keeps is left to the first look
+    after that. Raises `BackupStoreError`."""
     record = await records.find(backup)
     if record is None or not record.over:
         return
     try:
         await store.delete(backup)
-    except BackupLocked:
+    except BackupLocked as locked:
+        await execute("UPDATE backups SET locked_until = $2 WHERE uuid = $1", backup, locked.until)
         return
     await execute(
         "UPDATE backups SET removed_at = now(), stored_bytes = NULL, wrapped_key = NULL WHERE uuid = $1", backup

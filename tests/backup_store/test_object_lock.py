@@ -14,10 +14,13 @@ import pytest
 import pytest_asyncio
 from botocore.exceptions import ClientError
 
+from app.backups.keeping import find_removable, remove
 from app.backups.storage.errors import BackupLocked, StoreRefused
 from app.backups.storage.store import BackupStore
+from app.backups.stored import adopt
 from app.core.setting_values import ObjectLock
 from app.core.settings import InvalidSettings, Settings
+from app.store.session import fetch, fetch_scalar
 from tests.support.backups import BOX, chunks_of, folder_store, manifest_of, restored
 from tests.support.object_stores import S3Server, SeaweedService, s3_server
 from tests.support.store_faults import store_faults
@@ -110,6 +113,21 @@ async def test_afterwards_nothing_is_left(locking: LockingBucket) -> None:
     await until(deleted)
     assert locking.versions() == []
     await store.delete(manifest.backup)
+
+
+async def test_its_removal_waits_for_that_time(locking: LockingBucket, own_store: None) -> None:
+    store, moment = locking.store(), (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+    manifest = await backed_up_until(store, moment)
+    team = await fetch_scalar(int, "INSERT INTO teams (name, tier) VALUES ('one', 'free') RETURNING id")
+    assert await adopt(manifest, b"key", team)
+    await fetch("UPDATE backups SET status = 'expired'")
+    assert await find_removable(manifest.region, 10, without=[]) == [manifest.backup]
+    await remove(store, manifest.backup)
+    assert await find_removable(manifest.region, 10, without=[]) == []
+    assert len(locking.versions()) == 3
+    assert await fetch_scalar(datetime, "SELECT locked_until FROM backups WHERE removed_at IS NULL") == moment
+    await fetch("UPDATE backups SET locked_until = now()")
+    assert await find_removable(manifest.region, 10, without=[]) == [manifest.backup]
 
 
 async def test_what_never_became_a_backup_is_not_kept(locking: LockingBucket) -> None:

@@ -30,7 +30,8 @@ class Backup(Table, tablename="backups", db=DB):
     requested. `attempts` counts the attempts, and `beat_at` is the last sign of life of the one under way, null while
     none is. `position` is the dump's moment in the server's log. `format` says how to load it. `error` is for its team
     alone, as `proof_differences` and `proof_error` are: both may name the tenant's objects. `removed_at` is when the
-    store had nothing of it any more. `changed_at` is when its status changed last, `proof_changed_at` the proof's.
+    store had nothing of it any more, `locked_until` until when Object Lock refuses to remove it. `changed_at` is when
+    its status changed last, `proof_changed_at` the proof's.
 
     `proof_number` counts its restore tests. `proof_beat_at` is the last sign of life of the one under way.
     `proof_scheduled` says whether nobody asked for it. `scratch_id` is the database that it restores into.
@@ -81,6 +82,7 @@ class Backup(Table, tablename="backups", db=DB):
     completed_at = columns.moment()
     changed_at = columns.created_at()
     removed_at = columns.moment()
+    locked_until = columns.moment()
 
 
 class BackupPolicy(Table, tablename="backup_policies", db=DB):
