@@ -68,35 +68,46 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
     number: int
 
 
-# One at a time of each database; none while its data is being replaced, but for the one that is taken before that, nor
-# before one of a lost host is whole again: of a deleted one they begin, and end there. Of each team the first few are
-# looked at, so that a team with a thousand waiting ones doesn't hide the others'. What has waited for long comes before
-# everything else but restores: who asks for one after the other would keep those of policies waiting.
-_WAITING = f"""
-SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
-    SELECT o.request_id FROM operations o WHERE o.database_id = w.database_id AND o.finished_at IS NULL
-     AND (o.workflow_id = 'backup-database/' || w.uuid OR w.kind = 'before_restore' AND o.type = 'restore') LIMIT 1
-) AS request_id FROM (
-    SELECT b.id, b.uuid, b.database_id, b.database_uuid AS database, b.engine, b.region, b.team_id, d.host_id, b.kind,
-           b.priority, r.rank, row_number() OVER (PARTITION BY b.team_id ORDER BY r.rank, b.id) AS place
-    FROM backups b JOIN databases d ON d.id = b.database_id CROSS JOIN LATERAL (
-        SELECT CASE WHEN b.kind = 'before_restore' THEN -1
-                    WHEN b.created_at < now() - interval '10 minutes' THEN 0 ELSE b.priority END AS rank
-    ) r
-    WHERE b.status = 'pending' AND b.admitted_at IS NULL
-      AND NOT EXISTS (SELECT FROM backups o WHERE o.database_id = b.database_id AND o.admitted_at IS NOT NULL
-                                              AND o.status IN ('pending', 'running'))
-      AND (b.kind = 'before_restore' OR NOT EXISTS (
-          SELECT FROM operations o
-          WHERE o.database_id = b.database_id AND o.type = 'restore' AND o.finished_at IS NULL))
-      AND (d.status = 'deleted' OR NOT {records.LOST})
-) w WHERE place <= $1 ORDER BY rank, place, id LIMIT 1000
-"""  # noqa: S608 - our own words
 _UNDER_WAY = """
 SELECT b.team_id, d.host_id, b.kind = 'before_restore' AS in_restore, count(*) AS number
 FROM backups b JOIN databases d ON d.id = b.database_id
 WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 1, 2, 3
 """
+# One at a time of each database; none while its data is being replaced, but for the one that is taken before that, nor
+# before one of a lost host is whole again: of a deleted one they begin, and end there. What waits for a host or a team
+# that has as many under way as it may is left out before anything is counted: nobody's other backups wait behind it. Of
+# each team the first few of each host are looked at, and of each host some more than it has places, so that a thousand
+# waiting ones hide no others. What has waited for long comes before everything else but restores: who asks for one
+# after the other would keep those of policies waiting.
+_WAITING = f"""
+WITH under_way AS ({_UNDER_WAY}),
+     full_teams AS (SELECT team_id, in_restore FROM under_way GROUP BY 1, 2 HAVING sum(number) >= $1::integer),
+     full_hosts AS (SELECT host_id, in_restore FROM under_way GROUP BY 1, 2 HAVING sum(number) >= $2::integer)
+SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
+    SELECT o.request_id FROM operations o WHERE o.database_id = w.database_id AND o.finished_at IS NULL
+     AND (o.workflow_id = 'backup-database/' || w.uuid OR w.kind = 'before_restore' AND o.type = 'restore') LIMIT 1
+) AS request_id FROM (
+    SELECT *, row_number() OVER (PARTITION BY host_id, in_restore ORDER BY rank, place, id) AS turn FROM (
+        SELECT b.id, b.uuid, b.database_id, b.database_uuid AS database, b.engine, b.region, b.team_id, d.host_id,
+               b.kind, b.priority, r.rank, r.in_restore,
+               row_number() OVER (PARTITION BY b.team_id, d.host_id, r.in_restore ORDER BY r.rank, b.id) AS place
+        FROM backups b JOIN databases d ON d.id = b.database_id CROSS JOIN LATERAL (
+            SELECT CASE WHEN b.kind = 'before_restore' THEN -1
+                        WHEN b.created_at < now() - interval '10 minutes' THEN 0 ELSE b.priority END AS rank,
+                   b.kind = 'before_restore' AS in_restore
+        ) r
+        WHERE b.status = 'pending' AND b.admitted_at IS NULL
+          AND (b.team_id, r.in_restore) NOT IN (SELECT * FROM full_teams)
+          AND (d.host_id, r.in_restore) NOT IN (SELECT * FROM full_hosts)
+          AND NOT EXISTS (SELECT FROM backups o WHERE o.database_id = b.database_id AND o.admitted_at IS NOT NULL
+                                                  AND o.status IN ('pending', 'running'))
+          AND (b.kind = 'before_restore' OR NOT EXISTS (
+              SELECT FROM operations o
+              WHERE o.database_id = b.database_id AND o.type = 'restore' AND o.finished_at IS NULL))
+          AND (d.status = 'deleted' OR NOT {records.LOST})
+    ) w WHERE place <= $1
+) w WHERE turn <= 10 * $2 ORDER BY rank, place, id
+"""  # noqa: S608 - our own words
 
 
 def choose(
@@ -127,7 +138,7 @@ async def admit_waiting(limits: BackupLimits) -> int:
     async with transaction():
         if not await _lock():
             return 0
-        waiting = await fetch_all(WaitingBackup, _WAITING, limits.per_team)
+        waiting = await _find_waiting(limits)
         chosen = choose(waiting, await _count_under_way(), limits) if waiting else []
         for one in chosen:
             await _admit(one, relayed=True)
@@ -139,11 +150,16 @@ async def try_admit(record: BackupRecord, limits: BackupLimits) -> PendingStart 
     transaction that wrote it."""
     if not await _lock():
         return None
-    waiting = await fetch_all(WaitingBackup, _WAITING, limits.per_team)
+    waiting = await _find_waiting(limits)
     if [one.uuid for one in waiting] != [record.uuid]:
         return None
     chosen = choose(waiting, await _count_under_way(), limits)
     return await _admit(chosen[0], relayed=False) if chosen else None
+
+
+async def _find_waiting(limits: BackupLimits) -> list[WaitingBackup]:
+    """Those that can begin as far as their team and their host alone go, in the order of their turns."""
+    return await fetch_all(WaitingBackup, _WAITING, limits.per_team, limits.per_host)
 
 
 async def _count_under_way() -> list[UnderWay]:

@@ -178,6 +178,62 @@ async def test_what_a_restore_waits_for_has_places_of_its_own(lone: LoneApi) -> 
     assert await admit_waiting(one) == 0
 
 
+async def test_those_for_a_busy_host_hold_up_no_others_of_their_team(lone: LoneApi) -> None:
+    caller, first = await active(lone, name="first")
+    busy = await database_row(str(first))
+    for name in ("second", "third"):
+        await caller.create(name)
+    second, third = [row["uuid"] for row in await fetch("SELECT uuid FROM databases WHERE name <> 'first' ORDER BY id")]
+    await fetch("UPDATE databases SET host_id = $2 WHERE uuid = $1", third, await lone.add_host())
+    under_way = await _under_way(lone, busy, 3)
+    long_ago = datetime.now(UTC) - timedelta(minutes=11)
+    for one in (first, second):
+        await add_backup(await database_row(str(one)), status=BackupStatus.PENDING, created_at=long_ago)
+    wanted = await add_backup(await database_row(str(third)), status=BackupStatus.PENDING)
+    limits = BackupLimits(per_host=3, per_team=2)
+    assert await admit_waiting(limits) == 1
+    assert await _admitted() == {wanted}
+    await fetch("UPDATE backups SET status = 'failed' WHERE uuid = $1", under_way[0])
+    assert await admit_waiting(limits) == 1
+    assert await admit_waiting(limits) == 0
+
+
+@pytest.mark.parametrize("under_way", [0, 3])
+async def test_a_thousand_teams_for_one_host_hold_up_nobody_on_another(lone: LoneApi, under_way: int) -> None:
+    _, crowded = await active(lone)
+    busy = await database_row(str(crowded))
+    _, alone = await active(lone)
+    await fetch("UPDATE databases SET host_id = $2 WHERE uuid = $1", alone, await lone.add_host())
+    long_ago = datetime.now(UTC) - timedelta(minutes=11)
+    same = "database_id, database_uuid, database_name, engine, region, plan, quotas, kind, status, priority, created_at"
+    await fetch(
+        "WITH crowd AS (INSERT INTO teams (name, tier) SELECT 'one', 'pro' FROM generate_series(1, 1001) RETURNING id)"
+        f" INSERT INTO backups (uuid, team_id, {same}) SELECT gen_random_uuid(), crowd.id, {same}"
+        " FROM backups, crowd WHERE uuid = $1",
+        await add_backup(busy, status=BackupStatus.PENDING, created_at=long_ago),
+    )
+    await _under_way(lone, busy, under_way)
+    wanted = await add_backup(await database_row(str(alone)), status=BackupStatus.PENDING)
+    await admit_waiting(BackupLimits(per_host=3))
+    assert wanted in await _admitted()
+
+
+async def _under_way(lone: LoneApi, beside: DatabaseRecord, number: int) -> list[UUID]:
+    """Backups that are being taken of databases on the same host, each another team's."""
+    backups: list[UUID] = []
+    for _ in range(number):
+        _, other = await active(lone)
+        await fetch("UPDATE databases SET host_id = $2 WHERE uuid = $1", other, beside.host_id)
+        backups.append(await add_backup(await database_row(str(other)), status=BackupStatus.RUNNING))
+    return backups
+
+
+async def _admitted() -> set[UUID]:
+    """Those that wait for their workflow."""
+    rows = await fetch("SELECT uuid FROM backups WHERE status = 'pending' AND admitted_at IS NOT NULL")
+    return {row["uuid"] for row in rows}
+
+
 async def _locked(database: UUID) -> DatabaseRecord:
     found = await find_for_update(database)
     assert found is not None
