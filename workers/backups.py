@@ -73,8 +73,8 @@ async def end_expired_backups(terms: BackupTerms) -> None:
 
 
 async def remove_ended_backups(store: BackupStore, region: str) -> None:
-    """Removes from the store what has ended, of this region's databases. Runs until cancelled; any number may run
-    concurrently. A store that can't be reached holds up nothing else."""
+    """Removes from the store what has ended, of this region and of those without a host. Runs until cancelled; any
+    number may run concurrently. A store that can't be reached holds up nothing else."""
 
     async def find(most: int, /, *, without: list[UUID]) -> list[UUID]:
         return await find_removable(region, most, without=without)

@@ -211,13 +211,16 @@ async def _end_unneeded(expired: list[int]) -> list[int]:
 
 
 async def find_removable(region: str, most: int, *, without: list[UUID]) -> list[UUID]:
-    """Backups of this region that have ended, of which the store may still have something, but for those. One whose
-    last attempt may still write waits until that one has ended, or is silent for long; one that Object Lock keeps waits
-    for the end of that."""
+    """Backups of this region that have ended, of which the store may still have something, but for those; and such of
+    regions without a host, which no worker serves any more. One whose last attempt may still write waits until that one
+    has ended, or is silent for long; one that Object Lock keeps waits for the end of that."""
     return await fetch_values(
         UUID,
-        f"SELECT uuid FROM backups WHERE {_REMOVABLE} AND region = $4 AND uuid <> ALL ($2::uuid[])"  # noqa: S608
-        " ORDER BY changed_at LIMIT $1",
+        f"""
+        SELECT uuid FROM backups WHERE {_REMOVABLE} AND uuid <> ALL ($2::uuid[]) AND (region = $4 OR NOT EXISTS (
+            SELECT FROM engine_hosts h WHERE h.region = backups.region AND h.removed_at IS NULL))
+        ORDER BY changed_at LIMIT $1
+        """,  # noqa: S608 - our own words
         most,
         without,
         _SILENT_SECONDS,

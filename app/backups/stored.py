@@ -52,9 +52,10 @@ async def stored_record(backup: UUID) -> StoredRecord | None:
     return await fetch_one(StoredRecord, f"{_SELECT} WHERE uuid = $1", backup)
 
 
-async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int) -> bool:
-    """Makes a record of a backup that only the store knows, as this team's. It is kept for a day at least. False if
-    there is a record already, which stays as it is."""
+async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int, *, region: str | None = None) -> bool:
+    """Makes a record of a backup that only the store knows, as this team's, in that region, where it is tested and
+    restored unless another is asked for; without `region` it is that of its database. It is kept for a day at least.
+    False if there is a record already, which stays as it is."""
     tables = [one for one in manifest.contents if one.kind is ContentKind.TABLE]
     return bool(
         await execute(
@@ -73,7 +74,7 @@ async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int) -> bo
             manifest.database,
             manifest.database_name,
             manifest.db_type,
-            manifest.region,
+            region or manifest.region,
             manifest.plan,
             msgspec.json.encode(quotas_of(manifest)).decode(),
             manifest.kind,

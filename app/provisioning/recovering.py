@@ -57,7 +57,7 @@ async def restore_stored(
     async with audited():
         # What the operator's identity has opened, the worker that loads it opens too.
         readable = store.readable(key)
-        if not await stored.adopt(manifest, readable, team_id):
+        if not await stored.adopt(manifest, readable, team_id, region=region):
             await stored.set_key(backup, readable)
         accepted = await creation.begin()
         note(subject=("database", accepted.subject), changes={"backup": (None, str(backup))})
