@@ -56,7 +56,10 @@ async def test_due_backups(terms: BackupTerms) -> None:
     async def find(most: int, /, *, without: list[UUID]) -> list[UUID]:
         return await find_due_tests(most, terms.tests_at_once, without=without)
 
-    await work_off(find, request_due_test, failure="restore_test_not_begun")
+    async def begin(database: UUID) -> None:
+        await request_due_test(terms, database)
+
+    await work_off(find, begin, failure="restore_test_not_begun")
 
 
 async def end_expired_backups(terms: BackupTerms) -> None:

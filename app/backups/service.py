@@ -180,19 +180,19 @@ async def test(terms: BackupTerms, principal: Principal, backup: UUID) -> Accept
     record = require_found(await records.find_for_update(backup), BACKUP)
     if record.proof_status is not ProofStatus.RUNNING:
         await check_bound(terms.plans, TESTS, record.team_id)
-    return await _test(record)
+    return await _test(terms, record)
 
 
-async def test_any(backup: UUID) -> Accepted:
+async def test_any(terms: BackupTerms, backup: UUID) -> Accepted:
     """The same for an operator, whosever it is."""
     found = await get_any(backup)
     note(team_id=found.team_id)
     await databases.find_for_update(found.database)
-    return await _test(require_found(await records.find_for_update(backup), BACKUP))
+    return await _test(terms, require_found(await records.find_for_update(backup), BACKUP))
 
 
-async def _test(record: BackupRecord) -> Accepted:
-    requested = await request_test(record)
+async def _test(terms: BackupTerms, record: BackupRecord) -> Accepted:
+    requested = await request_test(terms, record)
     return Accepted(subject=f"{record.uuid}/{requested.number}", start=requested.start)
 
 

@@ -15,12 +15,14 @@ from app.contracts.queues import restore_test_workflow_id
 from app.core.errors import BackupNotCompleted
 from app.databases import records as databases
 from app.databases.records import DatabaseRecord, NotWanted
+from app.hosts.records import is_served
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import NORMAL, UPKEEP, PendingStart, request_start
 from app.store.notify import announce
 from app.store.session import execute, fetch_value, fetch_values, transaction
 
 _MAX_ERROR = 1000
+_NOT_SERVED = "No host serves its engine in its region any more."
 _EVENTS = {
     ProofStatus.PROVEN: EventType.BACKUP_PROVEN,
     ProofStatus.MISMATCH: EventType.BACKUP_MISMATCH,
@@ -32,12 +34,13 @@ class RequestedTest(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """Which test of the backup it is."""
     start: PendingStart | None
-    """None where that one is under way already."""
+    """None where that one is under way already, or has failed."""
 
 
-async def request_test(record: BackupRecord, *, scheduled: bool = False) -> RequestedTest:
-    """Has a backup tested whose row is locked; one whose test is under way is not tested twice. One of the schedule is
-    begun by the relay. Raises `BackupNotCompleted`."""
+async def request_test(terms: BackupTerms, record: BackupRecord, *, scheduled: bool = False) -> RequestedTest:
+    """Has a backup tested whose row is locked, and that of its database; one whose test is under way is not tested
+    twice. One of the schedule is begun by the relay. Where no host serves its region, neither does a worker: the test
+    has failed then. Raises `BackupNotCompleted`."""
     if record.status is not BackupStatus.COMPLETED:
         raise BackupNotCompleted(record.status.value)
     if record.proof_status is ProofStatus.RUNNING:
@@ -50,17 +53,21 @@ async def request_test(record: BackupRecord, *, scheduled: bool = False) -> Requ
         number,
         scheduled,
     )
+    test = ProveBackupInput(
+        database=record.database,
+        engine=record.engine,
+        region=record.region,
+        team_id=record.team_id,
+        backup=record.uuid,
+        number=number,
+    )
+    if not await is_served(record.engine, record.region):
+        await note_failed(terms, test, _NOT_SERVED)
+        return RequestedTest(number=number, start=None)
     start = await request_start(
         ProveBackup,
         restore_test_workflow_id(record.uuid, number),
-        ProveBackupInput(
-            database=record.database,
-            engine=record.engine,
-            region=record.region,
-            team_id=record.team_id,
-            backup=record.uuid,
-            number=number,
-        ),
+        test,
         priority=UPKEEP if scheduled else NORMAL,
         purpose="Restore test of a backup: ",
         relayed=scheduled,
@@ -87,7 +94,7 @@ async def find_due_tests(most: int, at_once: int, *, without: list[UUID]) -> lis
     return await fetch_values(UUID, _DUE, most, without, at_once)
 
 
-async def request_due_test(database: UUID) -> bool:
+async def request_due_test(terms: BackupTerms, database: UUID) -> bool:
     """Has the newest backup tested, where that is due. The next one is due so long after its end."""
     async with transaction():
         subject = await databases.find_for_update(database)
@@ -100,7 +107,7 @@ async def request_due_test(database: UUID) -> bool:
         record = None if newest is None else await records.find_for_update(newest.uuid)
         if record is None or record.status is not BackupStatus.COMPLETED:
             return False
-        return (await request_test(record, scheduled=True)).start is not None
+        return (await request_test(terms, record, scheduled=True)).start is not None
 
 
 async def begin_test(test: ProveBackupInput) -> BackupRecord:

@@ -123,7 +123,7 @@ async def prove_backup(backup: str, wait: bool) -> BackupDetails:
     async with store():
         found = await inventory.resolve(backup)
         async with change(Action.BACKUP_TEST, ("backup", found)):
-            accepted = await service.test_any(found)
+            accepted = await service.test_any(BackupTerms.of(plans(), settings()), found)
         uuid, number = service.read_test_subject(accepted.subject)
         if wait:
             await _until(uuid, lambda record: is_tested(record, number))

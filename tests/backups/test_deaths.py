@@ -121,7 +121,7 @@ class Scene:
         async with transaction():
             record = await records.find_for_update(backup)
             assert record is not None
-            number = (await testing.request_test(record)).number
+            number = (await testing.request_test(TERMS, record)).number
             # No workflow of the service's is to take part.
             await fetch("DELETE FROM workflow_starts WHERE workflow = 'ProveBackup'")
         test = ProveBackupInput(

@@ -22,7 +22,7 @@ from app.contracts.backups import BackupKind, BackupStatus, ProveBackupInput
 from app.contracts.base import Engine
 from app.databases.records import DatabaseRecord, NotWanted, find_for_update
 from app.quotas.plans import DEFAULT_PLANS, BackupRules
-from app.store.session import fetch, transaction
+from app.store.session import fetch, fetch_scalar, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.operations.support import active
 from tests.support.answers import body_of, data_of, error_of
@@ -31,6 +31,7 @@ from tests.support.client import Caller
 from tests.support.in_process import LoneApi
 from tests.support.together import together
 from workers.backups import end_expired_backups, take_due_backups
+from workers.backups import test_due_backups as run_due_tests
 
 
 def test_moments_are_spread_over_the_interval() -> None:
@@ -529,7 +530,7 @@ async def test_the_oldest_proof_comes_first(lone: LoneApi) -> None:
     await fetch("UPDATE backups SET proof_status = 'running'")
     assert await find_due_tests(10, 1, without=[]) == [second]
     await fetch("UPDATE backups SET proof_status = 'pending'")
-    assert await request_due_test(second)
+    assert await request_due_test(TERMS, second)
     assert await find_due_tests(10, 1, without=[]) == []
     await fetch("UPDATE backups SET proof_status = 'proven'")
     assert await find_due_tests(10, 1, without=[]) == [first]
@@ -541,7 +542,7 @@ async def test_the_test_of_a_deleted_backup_takes_no_place_of_the_schedule(lone:
     await enrol(TERMS)
     await fetch("UPDATE backup_policies SET test_at = now()")
     [backup, _] = [await add_backup(await database_row(str(uuid)), expires_in_days=3) for uuid in (first, second)]
-    assert await request_due_test(first)
+    assert await request_due_test(TERMS, first)
     assert await find_due_tests(10, 1, without=[]) == []
     data_of(await caller.delete(f"/backups/{backup}"))
     await _expect_over(backup)
@@ -576,6 +577,24 @@ async def _expect_over(backup: UUID) -> None:
     async with transaction():
         with pytest.raises(NotWanted):
             await begin_test(test)
+
+
+async def test_a_test_fails_at_once_where_no_host_serves_the_region(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    await enrol(TERMS)
+    backup = await add_backup(await database_row(str(uuid)), region="us-west-9", **_DUMPED)
+    asked = data_of(await caller.post(f"/backups/{backup}/restore_tests", {}), 201)
+    assert (asked["proof"]["status"], asked["proof"]["error"]) == (
+        "failed",
+        "No host serves its engine in its region any more.",
+    )
+    await fetch("UPDATE backup_policies SET test_at = now()")
+    await run_due_tests(TERMS)
+    record = await records.find(backup)
+    assert record is not None
+    assert (record.proof_status, record.proof_number) == ("failed", 2)
+    assert await fetch_scalar(bool, "SELECT test_at > now() FROM backup_policies")
+    assert await fetch("SELECT 1 FROM workflow_starts WHERE workflow = 'ProveBackup'") == []
 
 
 async def test_refusals(lone: LoneApi) -> None:
