@@ -98,6 +98,7 @@ class _Held(msgspec.Struct, frozen=True):
 
 
 _HELD = f"""
+WITH restored AS ({records.RESTORED.format(which="d.team_id = $1")})
 SELECT id, database_uuid AS database, coalesce(stored_bytes, 0) AS stored_bytes, kind,
        row_number() OVER (PARTITION BY database_uuid, kind ORDER BY id DESC) AS of_kind,
        row_number() OVER first AS place, first_value(plan) OVER newest AS plan,
@@ -105,7 +106,8 @@ SELECT id, database_uuid AS database, coalesce(stored_bytes, 0) AS stored_bytes,
        {records.HELD} AS held
 FROM backups WHERE team_id = $1 AND status = 'completed'
 WINDOW newest AS (PARTITION BY database_uuid ORDER BY consistent_at DESC, id DESC),
-       first AS (PARTITION BY database_uuid ORDER BY uuid = any($2::uuid[]) DESC, consistent_at DESC, id DESC)
+       first AS (PARTITION BY database_uuid
+                 ORDER BY (database_uuid, uuid) IN (SELECT * FROM restored) DESC, consistent_at DESC, id DESC)
 ORDER BY consistent_at, id
 """  # noqa: S608  our own words
 
@@ -148,7 +150,7 @@ async def check_before_restore(plans: Plans, team_id: int, database: UUID) -> No
 
 async def _find_room(plans: Plans, team_id: int, *, counted: bool) -> _Room:
     tier = plans.tiers[(await get_team(team_id)).tier]
-    held = await fetch_all(_Held, _HELD, team_id, await records.restored_of(team_id))
+    held = await fetch_all(_Held, _HELD, team_id)
     total, number = sum(one.stored_bytes for one in held), len(held)
 
     def reached() -> TeamLimitReached | None:

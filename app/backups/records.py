@@ -230,15 +230,6 @@ async def find_restored(database: UUID) -> BackupRecord | None:
     )
 
 
-async def restored_of(team_id: int) -> list[UUID]:
-    """Those of all databases of the team, completed or not."""
-    return await fetch_values(
-        UUID,
-        f"SELECT backup_uuid FROM ({RESTORED.format(which='d.team_id = $1')}) restored",  # noqa: S608
-        team_id,
-    )
-
-
 # A page is read off one index, team by team, as that of databases is.
 PAGE = f"""
 SELECT {COLUMNS}

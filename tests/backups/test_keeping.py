@@ -396,6 +396,27 @@ async def test_what_keep_last_promises_stays_where_a_team_has_no_room(lone: Lone
     assert [await status_of(one) for one in made[2:]] == ["expired", "completed"]
 
 
+async def test_what_another_database_was_restored_from_is_not_the_newest_of_its_own(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    _, other = await active(lone)
+    database, unlike = await database_row(str(uuid)), await database_row(str(other))
+    await fetch("UPDATE databases SET team_id = $2 WHERE uuid = $1", other, caller.team_id)
+    limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
+    await add_backup(unlike, kind=BackupKind.MANUAL, stored_bytes=limit)
+    data_of(await caller.patch(f"/databases/{uuid}/backup_policy", {"keep_last": 1}))
+    used, newest = [await add_backup(database, days_ago=days) for days in (2, 1)]
+    await fetch(
+        "INSERT INTO restorations (uuid, database_id, kind, backup_uuid, outcome, ended_at)"
+        " VALUES (gen_random_uuid(), $1, 'in_place', $2, 'completed', now())",
+        unlike.id,
+        used,
+    )
+    await fetch("UPDATE backups SET started_at = now() - interval '1 day'")
+    async with transaction():
+        assert not await make_room(TERMS.plans, caller.team_id)
+    assert [await status_of(one) for one in (used, newest)] == ["expired", "completed"]
+
+
 async def test_of_those_before_a_deletion_or_a_restore_the_newest_of_each_kind_stays(lone: LoneApi) -> None:
     caller, uuid = await active(lone)
     _, other = await active(lone)
