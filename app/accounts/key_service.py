@@ -201,14 +201,14 @@ async def _end_one(teams: list[int], key_id: int) -> bool:
 
 async def _own(principal: Principal) -> Authority:
     """What the asking key, or the person who is signed in, may give now: since it was let in it may have been changed
-    or revoked. Nobody else changes its user's keys until the end of the transaction. Raises `InvalidApiKey`,
-    `ApiKeyExpired` or `SessionEnded`."""
+    or revoked, or have got another text, as a key that leaked. Nobody else changes its user's keys until the end of the
+    transaction. Raises `InvalidApiKey`, `ApiKeyExpired` or `SessionEnded`."""
     await key_records.lock_user(principal.user_id)
     if principal.session_id is not None:
         if not await is_live(principal.session_id):
             raise SessionEnded
         return _of_person(principal)
-    own = await key_records.find_managed(principal.key_id, principal.key_id)
+    own = await key_records.find_with_text(principal.key_id, principal.key_hash)
     if own is None or own.revoked_at is not None:
         raise InvalidApiKey("This API key is unknown or revoked.")
     if own.expired:

@@ -79,6 +79,12 @@ async def find(key_id: int) -> KeyRecord | None:
     return await fetch_one(KeyRecord, _ANY, key_id)
 
 
+async def find_with_text(key_id: int, key_hash: bytes) -> KeyRecord | None:
+    """The key, if this is the hash of its text, or of the one before, which still works."""
+    sql = f"{_ANY} AND (k.hash = $2 OR k.previous_hash = $2 AND k.previous_until > clock_timestamp())"
+    return await fetch_one(KeyRecord, sql, key_id, key_hash)
+
+
 async def list_managed(by: int, *, after: int | None, limit: int) -> list[KeyRecord]:
     """The keys that `by` manages, newest first, revoked ones too."""
     sql = f"{_MANAGED} AND ($2::bigint IS NULL OR k.id < $2) ORDER BY k.id DESC LIMIT $3"

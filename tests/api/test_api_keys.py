@@ -13,6 +13,7 @@ from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller
 from tests.support.in_process import LoneApi
+from tests.support.meeting import meet_in_turn
 from tests.support.together import together
 
 MANAGING = ("keys:read", "keys:write")
@@ -348,6 +349,25 @@ async def test_without_an_overlap_the_old_text_is_refused_at_once(shared: LoneAp
     for ended in (first, second):
         error_of(await ended.get("/me"), 403, "invalid_api_key")
     assert data_of(await third.get("/me"))
+
+
+@together("again", [False, True])
+async def test_a_text_that_is_being_replaced_makes_no_key(shared: LoneApi, again: bool) -> None:
+    """Nor does it take the key back: what came with it, and waits for the rotation, is refused after it."""
+    leaked = await shared.caller()
+    rotations = f"/api_keys/{leaked.key_id}/rotations"
+    asked = {"name": "stolen", "permissions": [*ALL_SCOPES]}
+    rotated, refused = await meet_in_turn(
+        shared.control_dsn,
+        "users",
+        [
+            leaked.post(rotations, {"overlap_seconds": 0}),
+            leaked.post(rotations, {}) if again else leaked.post("/api_keys", asked),
+        ],
+    )
+    error_of(refused, 403, "invalid_api_key")
+    renewed = with_key(leaked, body_of(rotated, 201))
+    assert [key["id"] for key in (await renewed.get("/api_keys")).json()["data"]] == [leaked.key_id]
 
 
 async def test_revoking(shared: LoneApi) -> None:

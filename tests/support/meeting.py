@@ -23,6 +23,16 @@ async def meet(control_dsn: str, table: str, requests: Iterable[Awaitable[Answer
     return list(await asyncio.gather(*asked))
 
 
+async def meet_in_turn(control_dsn: str, table: str, requests: Iterable[Awaitable[Answer]]) -> list[Answer]:
+    """The same, but each is started when those before it wait: they go on in this order."""
+    asked: list[asyncio.Future[Answer]] = []
+    async with row_lock(control_dsn, table) as waiters:
+        for request in requests:
+            asked.append(asyncio.ensure_future(request))
+            await until(lambda: _all_waiting(waiters, len(asked)))
+    return list(await asyncio.gather(*asked))
+
+
 @asynccontextmanager
 async def row_lock(control_dsn: str, table: str) -> AsyncIterator[Callable[[], Awaitable[int]]]:
     """Locks every row of the table for the block. Yields what counts those who wait for a lock."""
