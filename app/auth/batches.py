@@ -82,7 +82,9 @@ class Batches(Generic[Said]):
         if len(self._tasks) < STATEMENTS:
             task = asyncio.create_task(self._serve())
             self._tasks.add(task)
-        return await answer
+        admitted = await answer
+        # Whoever came with the same secret at the same time shares the rest.
+        return Admitted(msgspec.structs.replace(admitted.principal, address=address), admitted.allowance)
 
     async def _serve(self) -> None:
         """Decides on what waits, batch by batch, until nothing does that another task isn't at."""

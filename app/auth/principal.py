@@ -20,6 +20,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """0 where there is none."""
     key_hash: bytes = b""
     """Of the text that the request came with: while a key is being replaced, two are its own."""
+    address: str | None = None
+    """The client's: a key may be for some networks only."""
     session_id: int | None = None
     """The session that a person is signed in with; None for a key."""
     key_name: str

@@ -27,6 +27,8 @@ class Standing(msgspec.Struct, frozen=True):
     session_id: int | None = None
     key_hash: bytes = b""
     """Of the key's text: another one may have replaced it since."""
+    address: str | None = None
+    """The client's, for a key's networks."""
 
     @property
     def holder(self) -> tuple[int, int | None]:
@@ -36,7 +38,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 async def still_good(asked: Collection[Standing], scope: Scope) -> set[Standing]:
     """Those whose session has not ended, or whose key is neither revoked nor expired, has that scope and is for that
-    team and database; and whose user is in the team with a role that may do as much."""
+    team and database and the client's address; and whose user is in the team with a role that may do as much."""
     people = [one for one in set(asked) if one.session_id is not None]
     sought = [one for one in set(asked) if one.session_id is None]
     standing = await _people_who_stand(people, scope) if people else set()
@@ -53,14 +55,16 @@ async def _keys_that_stand(sought: list[Standing], scope: Scope) -> set[Standing
     found = await fetch_all(
         Standing,
         """
-        SELECT asked.key_id, asked.team_id, asked.database, asked.key_hash
-        FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $6::bytea[]) AS asked (key_id, team_id, database, key_hash)
+        SELECT asked.key_id, asked.team_id, asked.database, asked.key_hash, asked.address
+        FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $6::bytea[], $7::text[])
+             AS asked (key_id, team_id, database, key_hash, address)
         JOIN api_keys k ON k.id = asked.key_id
              AND (k.hash = asked.key_hash OR k.previous_hash = asked.key_hash AND k.previous_until > now())
         JOIN memberships m ON m.user_id = k.user_id AND m.team_id = asked.team_id
         WHERE k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true) AND k.scopes && $3::text[]
           AND m.role = any($5::text[]) AND m.team_id <> all(k.ended_teams)
           AND coalesce(k.team_id = asked.team_id, true) AND (k.databases IS NULL OR asked.database = any(k.databases))
+          AND (cardinality(k.allowed_ips) = 0 OR asked.address::inet <<= any(k.allowed_ips::inet[]))
         """,
         [one.key_id for one in sought],
         [one.team_id for one in sought],
@@ -68,6 +72,7 @@ async def _keys_that_stand(sought: list[Standing], scope: Scope) -> set[Standing
         [one.database for one in sought],
         list(roles_that_may([scope])),
         [one.key_hash for one in sought],
+        [one.address for one in sought],
     )
     return set(found)
 
@@ -104,7 +109,9 @@ async def _expect(caller: Principal, teams: list[int]) -> None:
                OR NOT (k.hash = $4 OR coalesce(k.previous_hash = $4 AND k.previous_until > now(), false))
                OR NOT k.scopes @> $5::text[]
                OR NOT coalesce(k.team_id = $6, k.team_id IS NULL)
-               OR NOT coalesce(k.databases @> $7::uuid[], k.databases IS NULL) AS ended,
+               OR NOT coalesce(k.databases @> $7::uuid[], k.databases IS NULL)
+               OR NOT coalesce(cardinality(k.allowed_ips) = 0 OR $8::text::inet <<= any(k.allowed_ips::inet[]), false)
+               AS ended,
                array(
                    SELECT m.role FROM unnest($2::bigint[]) WITH ORDINALITY AS asked (team, place)
                    LEFT JOIN memberships m
@@ -127,6 +134,7 @@ async def _expect(caller: Principal, teams: list[int]) -> None:
         caller.scopes,
         caller.key_team_id,
         caller.databases,
+        caller.address,
     )
     if now is None or now.ended:
         raise InvalidApiKey("This API key has been revoked or changed, or has expired, since the request came.")

@@ -164,7 +164,12 @@ class OperationController(Controller):
         return services.streams.answer(
             request,
             Standing(
-                request.user.key_id, record.team_id, record.database, request.user.session_id, request.user.key_hash
+                request.user.key_id,
+                record.team_id,
+                record.database,
+                request.user.session_id,
+                request.user.key_hash,
+                request.user.address,
             ),
             lambda: services.watch.changes(record.database),
             look,

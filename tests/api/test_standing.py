@@ -100,11 +100,12 @@ async def _sent_late(sender: Caller | Person, path: str, body: Any, end: End) ->
 
 async def test_a_late_end_is_taken_of_who_is_still_here(shared: LoneApi, team: int) -> None:
     caller, person = await _member(shared, team), await _signed_in(shared, team)
+
+    async def narrow() -> None:
+        await execute("UPDATE api_keys SET allowed_ips = '{127.0.0.0/8}' WHERE id = $1", caller.key_id)
+
     for sender in (caller, person):
-        data_of(await _sent_late(sender, "/databases", {"name": "late", "team_id": team}, _nothing), 202)
-
-
-async def _nothing() -> None: ...
+        data_of(await _sent_late(sender, "/databases", {"name": "late", "team_id": team}, narrow), 202)
 
 
 async def test_a_late_end_is_refused_of_a_member_who_was_removed(shared: LoneApi, team: int) -> None:
@@ -135,6 +136,7 @@ async def test_a_late_end_is_refused_of_a_smaller_role(shared: LoneApi, team: in
         "hash = '\\x00', previous_hash = NULL, previous_until = NULL",
         "scopes = '{blueprints:read}'",
         "databases = '{}'",
+        "allowed_ips = '{192.0.2.0/24}'",
     ],
 )
 async def test_a_late_end_is_refused_of_a_key_that_is_less(shared: LoneApi, change: str) -> None:
@@ -169,3 +171,14 @@ async def test_a_stream_ends_with_the_text_of_its_key(shared: LoneApi) -> None:
     assert await still_good([streaming], Scope.DATABASES_READ) == set()
     newest = Standing(caller.key_id, caller.team_id, key_hash=hash_key(again["api_key"]))
     assert await still_good([streaming, newest], Scope.DATABASES_READ) == {newest}
+
+
+async def test_a_stream_ends_with_the_networks_of_its_key(shared: LoneApi) -> None:
+    caller = await shared.caller()
+    near, far = [
+        Standing(caller.key_id, caller.team_id, key_hash=hash_key(caller.api_key), address=address)
+        for address in ("192.0.2.7", "2001:db8::7")
+    ]
+    assert await still_good([near, far], Scope.DATABASES_READ) == {near, far}
+    await execute("UPDATE api_keys SET allowed_ips = '{192.0.2.0/24}' WHERE id = $1", caller.key_id)
+    assert await still_good([near, far], Scope.DATABASES_READ) == {near}

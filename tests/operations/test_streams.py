@@ -97,6 +97,15 @@ async def test_a_key_that_is_for_other_databases_now_sees_no_more_of_it(streamin
         assert await stream.next() is None
 
 
+async def test_a_key_that_is_for_other_networks_now_sees_no_more_of_it(streaming: Streaming) -> None:
+    caller, _, operation = await streaming.created()
+    await execute("UPDATE api_keys SET allowed_ips = '{127.0.0.1}' WHERE id = $1", caller.key_id)
+    async with following(caller, operation) as stream:
+        await stream.next()
+        await execute("UPDATE api_keys SET allowed_ips = '{192.0.2.0/24}' WHERE id = $1", caller.key_id)
+        assert await stream.next() is None
+
+
 async def test_who_leaves_the_team_sees_no_more_of_it(streaming: Streaming) -> None:
     caller, database, operation = await streaming.created()
     async with following(caller, operation) as stream:
