@@ -3,7 +3,7 @@
 from app.accounts import member_service
 from app.accounts.team_service import check_joining, owned
 from app.audit.drafts import note
-from app.auth import invitations, members, users
+from app.auth import invitations, members, standing, users
 from app.auth.invitations import InvitationRecord
 from app.auth.members import MemberRecord
 from app.auth.principal import Principal
@@ -60,10 +60,11 @@ async def withdraw(principal: Principal, team_id: int, invitation: int) -> Invit
 async def accept(principal: Principal, token: str, limits: tuple[int, int]) -> MemberRecord:
     """The caller joins the team. `limits` are as for `member_service.add`. Raises `NotFound`, also for a token that
     was withdrawn, `InvitationEnded`, `InvitationForAnother`, `AlreadyAMember`, `TeamLimitReached`, `TeamsLimitReached`,
-    or `ExceedsOwnKey` for a key that is for one team only."""
+    `ExceedsOwnKey` for a key that is for one team only, and what `standing.expect` does."""
     check_joining(principal)
     found = require_found(await invitations.find_by_token(token), WHAT)
     await member_service.lock(None, found.team_id)
+    await standing.expect(principal, None)
     # Again under the lock: of two that accept at once, the second sees what the first one did.
     record = await invitations.find_by_token(token)
     if record is None:

@@ -8,7 +8,7 @@ stays, and a role that was just taken from somebody gives nothing any more.
 from app.accounts.team_service import WHAT as TEAM
 from app.accounts.team_service import owned
 from app.audit.drafts import note
-from app.auth import invitations, members, users
+from app.auth import invitations, members, standing, users
 from app.auth.key_records import lock_user
 from app.auth.members import MemberRecord
 from app.auth.principal import Principal
@@ -99,11 +99,12 @@ async def change(principal: Principal | None, team_id: int, user_id: int, role: 
 
 async def remove(principal: Principal | None, team_id: int, user_id: int) -> MemberRecord:
     """Anybody may leave. What their keys could do in the team has ended for good. Raises `NotFound`,
-    `InsufficientRole` or `LastOwner`."""
+    `InsufficientRole`, `LastOwner`, and what `standing.expect` does."""
     leaving = principal is not None and principal.user_id == user_id
     await lock(None if leaving else principal, team_id)
-    if principal is not None:
+    if principal is not None and leaving:
         owned(principal, team_id)
+        await standing.expect(principal, None)
     record = await _lock_member(None if leaving else principal, team_id, user_id)
     await _keep_an_owner(record, None)
     await members.delete_member(team_id, user_id)
@@ -113,8 +114,8 @@ async def remove(principal: Principal | None, team_id: int, user_id: int) -> Mem
 
 
 async def lock(principal: Principal | None, team_id: int, giving: Role | None = None) -> None:
-    """Nobody else changes the team's members until the end of the transaction. The caller may give that role, as roles
-    are now. Raises `NotFound` or `InsufficientRole`."""
+    """Nobody else changes the team's members until the end of the transaction. The caller is still who was let in, and
+    may give that role, as roles are now. Raises `NotFound`, `InsufficientRole`, and what `standing.expect` does."""
     if principal is not None:
         owned(principal, team_id)
     try:
@@ -122,6 +123,7 @@ async def lock(principal: Principal | None, team_id: int, giving: Role | None = 
     except NotAMember:
         raise NotFound(TEAM) from None
     if principal is not None:
+        await standing.expect(principal, team_id)
         await _check(principal, team_id, giving or Role.VIEWER)
 
 

@@ -1,7 +1,7 @@
 """What people do with teams. Every change belongs in the request's transaction."""
 
 from app.audit.drafts import note, note_difference
-from app.auth import members, teams
+from app.auth import members, standing, teams
 from app.auth.key_records import lock_user
 from app.auth.principal import Principal
 from app.auth.roles import Role
@@ -88,10 +88,11 @@ def check_joining(principal: Principal) -> None:
 
 
 async def _lock_as_owner(principal: Principal, team_id: int) -> None:
-    """Nothing becomes the team's, and nobody joins or leaves, until the end of the transaction. The caller still owns
-    it."""
+    """Nothing becomes the team's, and nobody joins or leaves, until the end of the transaction. The caller is still who
+    was let in, and owns it."""
     if not await teams.lock_to_end(team_id):
         raise NotFound(WHAT)
+    await standing.expect(principal, team_id)
     role = await members.role_of(team_id, principal.user_id)
     if role is not Role.OWNER:
         raise InsufficientRole(role or "", [Role.OWNER], team_id)

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from app.auth.keys import hash_key
+from app.auth.users import lock_person
 from app.core.ids import new_uuid
 from app.store.session import execute, fetch_all, fetch_one, fetch_values
 
@@ -68,7 +69,7 @@ async def open_session(
     token = secrets.token_urlsafe(32)
     made = NewSession(uuid=new_uuid(), token=token)
     # Sign-ins of one person take turns, or their number would not hold.
-    await execute("SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id)
+    await lock_person(user_id)
     await execute(
         "INSERT INTO session_usage (user_id, window_start) VALUES ($1, 'epoch') ON CONFLICT (user_id) DO NOTHING",
         user_id,
@@ -143,13 +144,16 @@ async def list_of_user(user_id: int, *, after: int | None, limit: int) -> list[S
     return await fetch_all(SessionRecord, sql, user_id, after, limit)
 
 
-async def end_session(session_id: int) -> None:
-    """The next request with it is refused."""
+async def end_session(user_id: int, session_id: int) -> None:
+    """The person's: the next request with it is refused, and so is what was begun with it and comes to lock the person
+    after this."""
+    await lock_person(user_id)
     await execute("DELETE FROM sessions WHERE id = $1", session_id)
 
 
 async def end_all_of(user_id: int) -> list[UUID]:
-    """All of a person's; which these were."""
+    """The same of all of a person's; which these were."""
+    await lock_person(user_id)
     return await fetch_values(UUID, "DELETE FROM sessions WHERE user_id = $1 RETURNING uuid", user_id)
 
 

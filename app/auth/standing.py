@@ -102,11 +102,12 @@ async def expect_after(began: float, caller: Principal, team_id: int | None) -> 
 async def _expect(caller: Principal, teams: list[int]) -> None:
     if caller.session_id is not None and not await is_live(caller.session_id):
         raise SessionEnded
+    # By the clock as it is: a transaction that it is asked in may have waited since it began.
     now = await fetch_one(
         _Now,
         """
-        SELECT k.revoked_at IS NOT NULL OR coalesce(k.expires_at <= now(), false)
-               OR NOT (k.hash = $4 OR coalesce(k.previous_hash = $4 AND k.previous_until > now(), false))
+        SELECT k.revoked_at IS NOT NULL OR coalesce(k.expires_at <= clock_timestamp(), false)
+               OR NOT (k.hash = $4 OR coalesce(k.previous_hash = $4 AND k.previous_until > clock_timestamp(), false))
                OR NOT k.scopes @> $5::text[]
                OR NOT coalesce(k.team_id = $6, k.team_id IS NULL)
                OR NOT coalesce(k.databases @> $7::uuid[], k.databases IS NULL)

@@ -1,6 +1,7 @@
 """`/teams`, their members and invitations: who may do what, once, and what ends when somebody leaves."""
 
 import asyncio
+import json
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -18,7 +19,9 @@ from tests.support.client import ALL_SCOPES, UNHURRIED, Caller
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool
+from tests.support.meeting import row_lock
 from tests.support.moves import make_active
+from tests.support.together import together
 from tests.support.waiting import until
 
 
@@ -484,6 +487,32 @@ async def test_demoted_while_minting(shared: LoneApi) -> None:
             error_of(await key.patch(f"/databases/{uuid}", {"name": "a"}), 403, "insufficient_role")
         else:
             error_of(made, 403, "insufficient_role")
+
+
+@together(
+    ("method", "path", "body"),
+    [
+        ("POST", "/teams/{team}/invitations", {"role": "member"}),
+        ("PATCH", "/teams/{team}", {"name": "Taken"}),
+        ("DELETE", "/teams/{team}", None),
+        ("DELETE", "/teams/{team}/members/{user}", None),
+        ("POST", "/invitation_acceptances", {"token": "of another team"}),
+    ],
+)
+async def test_revoked_while_waiting_for_the_team(shared: LoneApi, method: str, path: str, body: Any) -> None:
+    owner, other = await shared.caller(), await shared.caller()
+    key = await another_key(owner)
+    if path == "/invitation_acceptances":
+        body = {"token": await invited(other, other.team_id)}
+    named = path.format(team=owner.team_id, user=owner.user_id)
+    async with row_lock(shared.control_dsn, "teams") as waiters:
+        content = None if body is None else json.dumps(body)
+        asked = asyncio.ensure_future(key.request(method, named, key="k", content=content))
+        await until(waiters)
+        data_of(await owner.delete(f"/api_keys/{key.key_id}"))
+    error_of(await asked, 403, "invalid_api_key")
+    assert data_of(await owner.get(f"/teams/{owner.team_id}/invitations")) == []
+    assert [(team["id"], team["name"]) for team in data_of(await owner.get("/teams"))] == [(owner.team_id, "Test User")]
 
 
 async def test_numbers_are_bounded(copies: Copies) -> None:

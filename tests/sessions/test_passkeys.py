@@ -6,11 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
-from app.store.session import execute
+from app.store.session import execute, fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.authenticator import Authenticator
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.meeting import rows_held, waiters
 from tests.support.people import Person, cookie_of, sign_in
+from tests.support.waiting import until
 
 
 async def added(person: Person, authenticator: Authenticator, name: str = "Laptop") -> httpx.Response:
@@ -141,6 +143,18 @@ async def test_a_person_has_no_more_than_so_many(person: Person) -> None:
     page = body_of(await person.get("/passkeys", params={"limit": "15"}))
     rest = body_of(await person.get("/passkeys", params={"limit": "15", "starting_after": page["data"][-1]["uuid"]}))
     assert (len(page["data"]), len(rest["data"]), rest["has_more"]) == (15, 5, False)
+
+
+async def test_who_was_signed_out_adds_none(shared: LoneApi, person: Person) -> None:
+    """Also with a request that waits while the session is ended."""
+    options = data_of(await person.post("/passkey_challenges", {}), 201)["options"]
+    credential = Authenticator(person.origin).create(options)
+    async with rows_held(shared.control_dsn, "users") as other:
+        asked = asyncio.ensure_future(person.post("/passkeys", {"name": "Unseen", "credential": credential}))
+        await until(waiters)
+        await other.execute("DELETE FROM sessions WHERE user_id = $1", person.user_id)
+    error_of(await asked, 401, "session_ended")
+    assert await fetch("SELECT 1 FROM passkeys WHERE user_id = $1", person.user_id) == []
 
 
 async def test_a_host_that_is_no_name(control_dsn: str) -> None:

@@ -13,7 +13,9 @@ from app.store.session import execute, fetch, fetch_scalar
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.people import Person, sign_in
+from tests.support.meeting import meet, rows_held, waiters
+from tests.support.people import Person, follow, link_for, sign_in
+from tests.support.together import together
 
 
 async def test_a_person_may_do_what_their_role_allows(shared: LoneApi, person: Person) -> None:
@@ -124,6 +126,32 @@ async def test_signing_out_everywhere(shared: LoneApi) -> None:
     body_of(await caller.get("/me"))
     actions = [event["action"] for event in data_of(await caller.get("/audit_events"))]
     assert actions.count("session.end_all") == 1
+
+
+@together("everywhere", [True, False])
+async def test_signing_out_waits_for_what_a_session_is_adding(shared: LoneApi, everywhere: bool) -> None:
+    """So that what the person finds afterwards is all that there is."""
+    person = await sign_in(shared.http, shared.control_dsn, await shared.caller())
+    uuid = data_of(await person.get("/session"))["uuid"]
+    async with rows_held(shared.control_dsn, "users"):
+        ending = asyncio.ensure_future(person.delete("/sessions" if everywhere else f"/sessions/{uuid}"))
+        while not await waiters():
+            assert not ending.done()
+    data_of(await ending)
+
+
+async def test_signing_in_anew_while_signing_out_everywhere(shared: LoneApi) -> None:
+    """Neither waits for what the other one has locked."""
+    caller = await shared.caller()
+    for _ in range(4):
+        person = await sign_in(shared.http, shared.control_dsn, caller)
+        token = await link_for(shared.control_dsn, caller.user_id)
+        cookie = {"Cookie": f"{person.cookie}={person.token}"}
+        made, ended = await meet(
+            shared.control_dsn, "users", [follow(shared.http, token, headers=cookie), person.delete("/sessions")]
+        )
+        assert made.status_code == 201
+        data_of(ended)
 
 
 async def test_all_sessions_of_a_person_share_one_rate(copies: Copies) -> None:

@@ -23,29 +23,28 @@ async def meet(control_dsn: str, table: str, requests: Iterable[Awaitable[Answer
     return list(await asyncio.gather(*asked))
 
 
-async def meet_in_turn(control_dsn: str, table: str, requests: Iterable[Awaitable[Answer]]) -> list[Answer]:
-    """The same, but each is started when those before it wait: they go on in this order."""
-    asked: list[asyncio.Future[Answer]] = []
-    async with row_lock(control_dsn, table) as waiters:
-        for request in requests:
-            asked.append(asyncio.ensure_future(request))
-            await until(lambda: _all_waiting(waiters, len(asked)))
-    return list(await asyncio.gather(*asked))
-
-
 @asynccontextmanager
 async def row_lock(control_dsn: str, table: str) -> AsyncIterator[Callable[[], Awaitable[int]]]:
     """Locks every row of the table for the block. Yields what counts those who wait for a lock."""
+    async with rows_held(control_dsn, table):
+        yield waiters
+
+
+@asynccontextmanager
+async def rows_held(control_dsn: str, table: str) -> AsyncIterator[asyncpg.Connection]:
+    """Locks every row of the table for the block. Yields the connection that holds them: what it changes, those find
+    who waited. Requests that only wait for the lock may go on in any order."""
     holder = await asyncpg.connect(control_dsn)
     try:
         async with holder.transaction():
             await holder.execute(f"SELECT 1 FROM {table} FOR NO KEY UPDATE")
-            yield _waiters
+            yield holder
     finally:
         await holder.close()
 
 
-async def _waiters() -> int:
+async def waiters() -> int:
+    """How many wait for a lock."""
     return len(await fetch(_WAITING))
 
 

@@ -15,6 +15,7 @@ from app.auth import members, sessions
 from app.auth.admission import Admission
 from app.auth.principal import Principal
 from app.auth.sessions import NewSession, SessionSpans, SignInMethod
+from app.auth.users import lock_person
 from app.core import context
 from app.core.errors import require_found
 from app.core.secrets import SecretBox
@@ -72,6 +73,8 @@ async def open_session(
     origin = services.site.origin(request.scope, request.headers)
     before = session_token(request.headers, origin.cookie)
     if before is not None:
+        # The person is locked before their sessions, by whoever ends one.
+        await lock_person(user_id)
         await sessions.end_of_token(before)
     made = await sessions.open_session(
         user_id,

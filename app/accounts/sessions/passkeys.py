@@ -27,6 +27,7 @@ from webauthn.helpers.structs import (
 from app.accounts.sessions import passkey_records as records
 from app.accounts.sessions.passkey_records import CHALLENGE_SECONDS, PasskeyRecord
 from app.accounts.sessions.passkey_schemas import AssertedCredential, NewCredential
+from app.auth import standing
 from app.auth.principal import Principal
 from app.auth.users import lock_person
 from app.core.errors import InvalidField, PasskeyLimitReached, SignInRefused
@@ -61,9 +62,10 @@ async def ask_for_new(caller: Principal, origin: Origin) -> dict[str, Any]:
 
 
 async def add(caller: Principal, origin: Origin, name: str, credential: NewCredential) -> UUID:
-    """Call it in a transaction. Raises `SignInRefused` for an answer to something else, `PasskeyLimitReached`, and
-    `InvalidField`."""
+    """Call it in a transaction. Raises `SignInRefused` for an answer to something else, `PasskeyLimitReached`,
+    `InvalidField`, and `SessionEnded`: who signs out everywhere finds no passkey afterwards that wasn't there."""
     await lock_person(caller.user_id)
+    await standing.expect(caller, None)
     if await records.count_passkeys(caller.user_id) >= MOST:
         raise PasskeyLimitReached(MOST)
     challenge = await challenge_of(credential.response.clientDataJSON, caller.user_id)

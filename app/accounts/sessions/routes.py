@@ -59,7 +59,7 @@ async def end_session(request: Call, services: Injected, uuid: FromPath[str]) ->
         nonlocal own
         asked = path_uuid(uuid, WHAT)
         record = require_found(await sessions.find_of_user(request.user.user_id, asked), WHAT)
-        await sessions.end_session(record.id)
+        await sessions.end_session(request.user.user_id, record.id)
         own = record.id == request.user.session_id
         return str(record.uuid), 200, Change(message=_ENDED, data=EndedSession(uuid=record.uuid))
 
