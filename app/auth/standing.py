@@ -94,9 +94,19 @@ async def expect_in_all_teams(caller: Principal) -> None:
 
 
 async def expect_after(began: float, caller: Principal, team_id: int | None) -> None:
-    """The same, where it is long ago that this began, by the clock of `monotonic`."""
-    if monotonic() - began > LONG_SECONDS:
+    """As `expect`, where it is long ago that this began, by the clock of `monotonic`."""
+    if _is_long_ago(began):
         await expect(caller, team_id)
+
+
+async def expect_in_all_teams_after(began: float, caller: Principal) -> None:
+    """As `expect_in_all_teams`, in the same case."""
+    if _is_long_ago(began):
+        await expect_in_all_teams(caller)
+
+
+def _is_long_ago(moment: float) -> bool:
+    return monotonic() - moment > LONG_SECONDS
 
 
 async def _expect(caller: Principal, teams: list[int]) -> None:

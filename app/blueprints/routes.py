@@ -41,6 +41,7 @@ from app.core.errors import BlueprintInvalid, InvalidField, SystemBlueprint, Tea
 from app.hosts.records import offered_extensions
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
+from app.web.admitted import expect_still
 from app.web.envelope import Change, Item, Page
 from app.web.idempotency import Answer, Idempotency
 from app.web.operation import COMPUTES, operation
@@ -196,6 +197,7 @@ class BlueprintController(Controller):
         present = await service.get(request.user, blueprint)
         size = present.size_bytes if isinstance(data.sql_content, UnsetType) else len(data.sql_content)
         async with services.scripts.slot(request.user.team_ids, size), audited():
+            await expect_still(request)
             await service.update(services.plans, request.user, blueprint, await as_text(data))
             record = await service.get(request.user, blueprint)
         return Item(message="Blueprint updated.", data=view(record))

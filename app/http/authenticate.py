@@ -18,6 +18,7 @@ from app.http.auditing import recording_refusal, request_draft
 from app.http.in_flight import InFlight
 from app.http.requests import add_headers
 from app.http.state import RequestControls
+from app.web.admitted import ADMITTED
 from app.web.held import STATE, Held
 from app.web.operation import CHANGING
 from app.web.site import PROTECTIVE_HEADERS, check_own_page, session_token
@@ -47,11 +48,12 @@ class Authenticate:
         try:
             controls.in_flight.enter_address(held, address)
             admitted = await _admit(controls, scope, address)
+            state[ADMITTED] = monotonic()
             caller = scope["user"] = admitted.principal
             _enter(controls.in_flight, held, caller)
             add_headers(scope, _headers(admitted))
             if scope["method"] in CHANGING:
-                receive = _expecting_in_time(caller, receive)
+                receive = _expecting_in_time(state[ADMITTED], caller, receive)
             token = context.actor.set(_actor(caller))
             try:
                 draft = request_draft(scope, address, caller, refusals=controls.audit_refusals)
@@ -75,15 +77,14 @@ async def _admit(controls: RequestControls, scope: HTTPScope, address: str) -> A
     return await controls.admission.admit(authorization, address)
 
 
-def _expecting_in_time(caller: Principal, receive: Receive) -> Receive:
+def _expecting_in_time(admitted: float, caller: Principal, receive: Receive) -> Receive:
     """Who holds the end of a body back is asked again whether they may be here: until then others may have ended it."""
-    admitted = monotonic()
 
     async def receive_expecting() -> HTTPReceiveMessage | ReceiveMessage:
         message = await receive()
         ends = message["type"] == "http.request" and not message.get("more_body")
-        if ends and monotonic() - admitted > standing.LONG_SECONDS:
-            await standing.expect_in_all_teams(caller)
+        if ends:
+            await standing.expect_in_all_teams_after(admitted, caller)
         return message
 
     return receive_expecting

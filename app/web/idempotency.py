@@ -27,6 +27,7 @@ from app.core.secrets import SecretBox
 from app.outbox.starting import Starter
 from app.outbox.workflow_starts import Accepted
 from app.store.session import Statement, transaction
+from app.web.admitted import expect_still
 from app.web.body import canonical
 from app.web.envelope import ErrorAnswer, ErrorBody
 from app.web.idempotency_rows import KeyClaim, KeyRows
@@ -81,7 +82,8 @@ class Idempotency:
         `during_begin` is entered before the transaction, and left before anything is waited for.
 
         Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise; and what
-        `standing.expect` does, where `finish` took long. `NotAMember` or `InsufficientRole` for a repeated request.
+        `standing.expect` does, where it took long until `begin`, or `finish` did. `NotAMember` or `InsufficientRole`
+        for a repeated request.
         """
         claim = await _claim_for(request)
         try:
@@ -93,6 +95,7 @@ class Idempotency:
                 owned = await self._rows.take(claim)
                 if owned is None:
                     return await self._answer_to_repeat(request, claim)
+                await expect_still(request)
                 if owned.resource:
                     # The event is there: it was committed with the subject.
                     audit.settle()

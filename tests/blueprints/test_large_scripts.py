@@ -2,11 +2,17 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
+from app.auth.keys import create_key, revoke_key
+from app.auth.standing import LONG_SECONDS
 from app.blueprints.large_scripts import LARGE_BYTES, LargeScripts
-from app.store.session import fetch
-from tests.support.answers import data_of
+from app.store.session import fetch, fetch_scalar
+from tests.support.answers import data_of, error_of
+from tests.support.client import ALL_SCOPES
 from tests.support.in_process import LoneApi
+from tests.support.meeting import row_lock
+from tests.support.waiting import until
 
 _OPEN_TRANSACTIONS = """
 SELECT pid, xact_start FROM pg_stat_activity
@@ -53,6 +59,46 @@ async def test_what_waits_for_its_slot_holds_no_transaction_open(lone: LoneApi) 
     assert most <= 1
     for task in saving:
         data_of(await task, 201)
+
+
+async def test_what_waits_for_its_slot_is_refused_to_a_key_that_was_revoked(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    saved = data_of(await caller.post("/blueprints", {"name": "saved", "sql_content": "SELECT 1"}), 201)["uuid"]
+    keys = [await create_key(user_id=caller.user_id, name="queued", scopes=ALL_SCOPES) for _ in range(2)]
+    one, other = [replace(caller, api_key=key.api_key, key_id=key.id) for key in keys]
+    sql = f"SELECT 1 -- {'x' * LARGE_BYTES}"
+    async with row_lock(lone.control_dsn, "teams") as waiters:
+        # It has the slot for as long as it waits for its team.
+        holding = asyncio.ensure_future(caller.post("/blueprints", {"name": "first", "sql_content": sql}))
+        await until(waiters)
+        queued = [
+            asyncio.ensure_future(request)
+            for request in (
+                one.post("/blueprints", {"name": "second", "sql_content": sql}),
+                other.patch(f"/blueprints/{saved}", {"sql_content": sql}),
+                caller.post("/blueprints", {"name": "third", "sql_content": sql}),
+            )
+        ]
+        let_in = "SELECT count(last_used_at) = 2 FROM api_key_usage WHERE key_id = any($1::bigint[])"
+        await until(lambda: fetch_scalar(bool, let_in, [one.key_id, other.key_id]))
+        [now] = await fetch("SELECT clock_timestamp() AS at")
+        for key in (one, other):
+            await revoke_key(key.key_id)
+        long_ago = "SELECT clock_timestamp() > $1::timestamptz + make_interval(secs => $2)"
+        await until(lambda: fetch_scalar(bool, long_ago, now["at"], LONG_SECONDS + 0.2))
+    data_of(await holding, 201)
+    second, changed, third = await asyncio.gather(*queued)
+    error_of(second, 403, "invalid_api_key")
+    error_of(changed, 403, "invalid_api_key")
+    data_of(third, 201)
+    names = {row["name"]: row["version"] for row in await fetch("SELECT name, version FROM blueprints")}
+    assert {name: names.get(name) for name in ("saved", "first", "second", "third")} == {
+        "saved": 1,
+        "first": 1,
+        "second": None,
+        "third": 1,
+    }
+    assert not await fetch("SELECT 1 FROM idempotency_keys WHERE response_status = 403")
 
 
 async def _open_transactions() -> int:
