@@ -7,6 +7,7 @@ import msgspec
 
 from app.auth.keys import hash_key
 from app.auth.roles import Role
+from app.auth.users import comparable
 from app.store.session import execute, fetch_all, fetch_one, fetch_scalar
 
 PREFIX = "inv_"
@@ -32,7 +33,7 @@ class InvitationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_for(self, email: str) -> bool:
         """Whether the person with this address may accept it."""
-        return self.email is None or self.email.casefold() == email.casefold()
+        return self.email is None or comparable(self.email) == comparable(email)
 
 
 _SELECT = """

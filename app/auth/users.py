@@ -1,6 +1,7 @@
 """Users, teams and who is in which."""
 
 from datetime import datetime
+from string import ascii_lowercase, ascii_uppercase
 
 import msgspec
 
@@ -12,6 +13,8 @@ from app.store.session import execute, fetch_all, fetch_one, fetch_value, transa
 TIERS = ("free", "pro", "enterprise")
 QUERY_CLASSES = ("read", "write", "ddl")
 """How far a team's questions in natural language may go; each includes those before it."""
+
+_LOWERING = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class NewUser(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,12 +56,7 @@ async def create_user(
     check_tier(tier or "free")
     known_role(role or Role.MEMBER)
     async with transaction():
-        user_id = await fetch_value(
-            int,
-            "INSERT INTO users (email, name) VALUES ($1, $2) ON CONFLICT (email) DO NOTHING RETURNING id",
-            email,
-            name,
-        )
+        user_id = await _insert_user(email, name)
         if user_id is None:
             raise InvalidField("email", f"A user with the email {email} exists already.")
         team_id = await _team(team, tier) if team else await insert_team(name, tier or "free")
@@ -83,9 +81,18 @@ class TeamSettings(msgspec.Struct, frozen=True, kw_only=True):
     queries: str
 
 
+def comparable(email: str) -> str:
+    """What equal addresses have in common: those that differ only in the case of ASCII letters are one person's.
+    Nothing else is taken for something similar: `straße.example` and `strasse.example` are two domains."""
+    return email.translate(_LOWERING)
+
+
 async def find_user(email: str) -> int | None:
-    """The id of the user with this email."""
-    return await fetch_value(int, "SELECT id FROM users WHERE email = $1", email)
+    """The id of the user with this email. Of several, from before equal ones were refused, the one who has it just as
+    it is written, or else the first."""
+    # As `comparable` does it: with this collation only ASCII letters have a case.
+    sql = 'SELECT id FROM users WHERE lower(email COLLATE "C") = $1 ORDER BY email = $2 DESC, id LIMIT 1'
+    return await fetch_value(int, sql, comparable(email), email)
 
 
 async def email_of(user_id: int) -> str:
@@ -96,7 +103,16 @@ async def email_of(user_id: int) -> str:
 
 
 async def insert_invited(email: str, name: str) -> int | None:
-    """A user who is in no team yet, for somebody whose address is verified. Returns the id; None where there is one."""
+    """A user who is in no team yet, for somebody whose address is verified. Returns the id; None where there is one.
+    Call it in a transaction."""
+    return await _insert_user(email, name)
+
+
+async def _insert_user(email: str, name: str) -> int | None:
+    # The lock prevents two at once from making the user twice, with the address written differently.
+    await execute("SELECT pg_advisory_xact_lock(hashtextextended('headwater user ' || $1, 0))", comparable(email))
+    if await find_user(email) is not None:
+        return None
     return await fetch_value(
         int,
         "INSERT INTO users (email, name) VALUES ($1, $2) ON CONFLICT (email) DO NOTHING RETURNING id",

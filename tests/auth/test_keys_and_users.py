@@ -8,11 +8,13 @@ from uuid import uuid4
 
 import pytest
 
+from app.auth.invitations import InvitationRecord
 from app.auth.keys import KeyControls, create_key, revoke_key
+from app.auth.roles import Role
 from app.auth.scopes import Scope, grants
-from app.auth.users import NewUser, create_user, set_team
+from app.auth.users import NewUser, comparable, create_user, find_user, set_team
 from app.core.errors import InvalidField, NotFound
-from app.store.session import fetch
+from app.store.session import fetch, fetch_scalar
 from tests.support.together import together
 
 
@@ -95,9 +97,55 @@ async def test_an_email_is_one_users(own_store: None) -> None:
     email = f"{uuid4().hex}@example.com"
     await create_user(email=email, name="a")
     before = await fetch("SELECT count(*) FROM teams")
-    with pytest.raises(InvalidField, match=email):
-        await create_user(email=email, name="b")
+    for again in (email, email.upper()):
+        with pytest.raises(InvalidField, match=again):
+            await create_user(email=again, name="b")
     assert await fetch("SELECT count(*) FROM teams") == before
+
+
+async def test_of_one_email_written_differently_at_once_one_user_is_made(own_store: None) -> None:
+    email = f"a{uuid4().hex}@example.com"
+    writings = [email, email.upper(), email.capitalize(), email.replace("example", "EXAMPLE")]
+    made = await asyncio.gather(*(create_user(email=one, name="a") for one in writings), return_exceptions=True)
+    assert [type(one) for one in made if isinstance(one, Exception)] == [InvalidField] * 3
+    assert [one.user_id for one in made if isinstance(one, NewUser)] == [await find_user(email)]
+
+
+@together(
+    ("one", "other", "equal"),
+    [
+        ("grace@example.com", "Grace@EXAMPLE.com", True),
+        ("a@straße.example", "a@strasse.example", False),
+        ("é@example.com", "É@example.com", False),
+        ("k@example.com", "\N{KELVIN SIGN}@example.com", False),
+    ],
+)
+async def test_which_emails_are_equal(own_store: None, one: str, other: str, equal: bool) -> None:
+    """To us and to our database."""
+    assert (comparable(one) == comparable(other)) == equal
+    made = await create_user(email=one, name="a")
+    assert await find_user(other) == (made.user_id if equal else None)
+    invitation = InvitationRecord(
+        id=1,
+        team_id=1,
+        role=Role.VIEWER,
+        email=one,
+        invited_by=None,
+        accepted_by=None,
+        accepted_at=None,
+        expired=False,
+        expires_at=datetime.now(UTC),
+        created_at=datetime.now(UTC),
+    )
+    assert invitation.is_for(other) == equal
+
+
+async def test_two_users_of_one_email_from_before(own_store: None) -> None:
+    email = f"a{uuid4().hex}@example.com"
+    sql = "INSERT INTO users (email, name) VALUES ($1, 'a') RETURNING id"
+    first, second = [await fetch_scalar(int, sql, one) for one in (email.upper(), email)]
+    found = [await find_user(one) for one in (email, email.upper(), email.capitalize())]
+    assert found == [second, first, first]
 
 
 @pytest.mark.parametrize("email", ["", "a", "@example.com", "a@", "a b@example.com", "a@example.com\n"])

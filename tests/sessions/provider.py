@@ -22,6 +22,7 @@ def running_provider() -> Iterator[str]:
         mock.User(sub=UNKNOWN, claims={"email": "nobody@example.com", "email_verified": True}),
         mock.User(sub=UNVERIFIED, claims={"email": "ada@example.com", "email_verified": False}),
         mock.User(sub="invited", claims=GRACE),
+        mock.User(sub="capital", claims={"email": "Joan@Example.com", "email_verified": True}),
         mock.User(sub="second", claims={"email": "ada@example.com", "email_verified": True}),
     ]
     with mock.run_server_in_thread(user_claims=users, require_nonce=True) as server:

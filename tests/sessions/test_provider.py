@@ -165,6 +165,23 @@ async def test_who_holds_an_invitation_for_their_address_gets_an_account(shared:
     error_of(away, 403, "cross_origin_refused")
 
 
+async def test_an_invitation_makes_nobody_twice(shared: LoneApi) -> None:
+    """The provider writes the address of somebody who is here already with capitals."""
+    owner = await shared.caller()
+    joan = await fetch_scalar(int, "INSERT INTO users (email, name) VALUES ('joan@example.com', 'Joan') RETURNING id")
+    before = await fetch_scalar(int, "SELECT count(*) FROM users")
+    body = {"role": "viewer", "email": "JOAN@example.com"}
+    token = body_of(await owner.post(f"/teams/{owner.team_id}/invitations", body), 201)["token"]
+    url, cookie = await begun(shared, token)
+    answer = await returned(shared, await allowed(url, "capital"), cookie)
+    data_of(answer, 201)
+    session = {"Cookie": "=".join(cookie_of(answer)), **PAGE, "Idempotency-Key": "join"}
+    assert data_of(await shared.http.get("/api/v1/session", headers=session))["user"]["id"] == joan
+    assert await fetch_scalar(int, "SELECT count(*) FROM users") == before
+    accepted = await shared.http.post("/api/v1/invitation_acceptances", json={"token": token}, headers=session)
+    assert data_of(accepted, 201)["user_id"] == joan
+
+
 async def test_what_the_browser_is_sent_with(shared: LoneApi) -> None:
     url, _ = await begun(shared)
     asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
