@@ -9,7 +9,7 @@ import rich_click as click
 
 from app.audit.actions import Action
 from app.audit.events import change
-from app.cli.installation import secret_box, settings, store
+from app.cli.installation import sealing_box, secret_box, settings, store
 from app.cli.output import shown
 from app.core.errors import NotFound
 from app.credentials import rotations, service, users
@@ -54,10 +54,10 @@ def _database(command: Callable[..., Any]) -> Callable[..., Any]:
 async def rotate(database: str, overlap: int, end_sessions: bool) -> RotationView:
     """Replace a database's password. Its team reads the new one from the API."""
     async with store():
-        record = await _record(database)
+        record, box = await _record(database), await sealing_box()
         request = RotateCredentials(overlap_seconds=overlap, end_sessions=end_sessions)
         async with change(Action.CREDENTIALS_ROTATE, ("database", record.uuid)):
-            accepted = await service.rotate_any(secret_box(), record.uuid, request)
+            accepted = await service.rotate_any(box, record.uuid, request)
         async with _watch().running() as watch:
             rotation = await await_rotation(watch, UUID(accepted.subject), _APPLIED_SECONDS)
         return rotation_view(await _record(str(record.uuid)), rotation, None)
@@ -111,14 +111,14 @@ async def rotate_user(database: str, name: str, end_sessions: bool) -> DatabaseU
     """Replace the password of a user of a database: the previous one is refused. The new one is shown only this
     once."""
     async with store():
-        record = await _record(database)
+        record, box = await _record(database), await sealing_box()
         request = RotateDatabaseUser(end_sessions=end_sessions)
         async with change(Action.DATABASE_USER_ROTATE, ("database", record.uuid)):
-            accepted = await service.rotate_user_of_any(secret_box(), record.uuid, name, request)
+            accepted = await service.rotate_user_of_any(box, record.uuid, name, request)
         _, user, rotation = map(UUID, accepted.subject.split("/"))
         async with _watch().running() as watch:
             rotated = await await_rotated_user(watch, record.uuid, user, rotation, _APPLIED_SECONDS)
-        return user_view(await _record(str(record.uuid)), rotated, await _sessions(record), secret_box())
+        return user_view(await _record(str(record.uuid)), rotated, await _sessions(record), box)
 
 
 @click.command("remove-user")

@@ -12,7 +12,7 @@ from app.audit.drafts import Draft, drafting, note
 from app.audit.events import change
 from app.backups.restores.evacuation import evacuate
 from app.backups.restores.records import give_up_left_behind
-from app.cli.installation import secret_box, settings, store
+from app.cli.installation import sealing_box, settings, store
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
 from app.cli.tables import Rows
@@ -117,11 +117,11 @@ async def add_host(
     storage_gb: int | None,
 ) -> HostAdded:
     """Check, harden and register a host, or update a registered one. It keeps its TLS mode unless another is given."""
-    box = secret_box()
     admin = _address(Engine(engine), _dsn(admin_dsn, dsn_file))
     given = _policy(tls, ca)
     host, port = public_host or admin.host, public_port or admin.port
     async with store():
+        box = await sealing_box()
         policy = given or await records.tls_of(Engine(engine), host, port) or registration.usual_tls(admin.host)
         new = NewHost(
             engine=Engine(engine),

@@ -14,6 +14,7 @@ from app.backups.storage.store import BackupStore
 from app.core import context
 from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
+from app.hosts.adapters import check_keys
 from app.local import stack_file
 from app.local.home import Home
 from app.quotas.file import load_plans
@@ -46,7 +47,7 @@ def settings() -> Settings:
         temporal_address=running.temporal_address,
         temporal_namespace=running.temporal_namespace,
         temporal_ui_url=given.temporal_ui_url or running.temporal_ui_url,
-        secret_keys=given.secret_keys or Home(given.home).secret_keys(),
+        secret_keys=given.secret_keys or Home(given.home).kept_secret_keys(),
     )
 
 
@@ -80,10 +81,24 @@ def plans() -> Plans:
 
 
 def secret_box() -> SecretBox:
+    return box_of(settings().secret_keys)
+
+
+def box_of(keys: str | None) -> SecretBox:
+    if keys is None:
+        raise click.ClickException("The keys of secrets are missing. Set HEADWATER_SECRET_KEYS as the service has it.")
     try:
-        return SecretBox.from_setting(settings().secret_keys)
+        return SecretBox.from_setting(keys)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
+
+
+async def sealing_box() -> SecretBox:
+    """To seal what the running processes have to open. Belongs in `store`. Raises `InvalidSecret` for other keys than
+    theirs."""
+    box = secret_box()
+    await check_keys(box)
+    return box
 
 
 def backup_store(identity: Path | None = None) -> BackupStore:

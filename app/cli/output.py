@@ -14,6 +14,7 @@ from temporalio.service import RPCError
 
 from app.cli.tables import Rows, show
 from app.core.errors import AppError
+from app.core.secrets import InvalidSecret
 from app.upkeep.reconcile.findings import Report
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
@@ -58,6 +59,10 @@ def _ran(run: Command, options: dict[str, Any]) -> Any:
         return asyncio.run(run(**options))
     except AppError as error:
         raise click.ClickException(error.message) from None
+    except InvalidSecret as error:
+        raise click.ClickException(
+            f"The stored secrets can't be opened: {error}. Set HEADWATER_SECRET_KEYS as the service has it."
+        ) from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise click.ClickException(f"Our own database can't be reached: {error}") from None
     except click.Abort:  # a RuntimeError too

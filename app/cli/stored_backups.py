@@ -14,12 +14,11 @@ from app.backups.storage.checking import check_backup
 from app.backups.storage.errors import BackupStoreError
 from app.backups.storage.manifest import BackupManifest
 from app.backups.storage.store import BackupStore, StoredBackup
-from app.cli.installation import backup_store, plans, secret_box, settings, store
+from app.cli.installation import backup_store, box_of, plans, sealing_box, settings, store
 from app.cli.output import shown
 from app.cli.tables import Rows
 from app.core.clock import Moment
 from app.core.errors import NotFound
-from app.core.secrets import SecretBox
 from app.core.settings import InvalidSettings, Settings
 from app.engines.dumping import ContentKind
 from app.local.home import Home
@@ -107,7 +106,7 @@ async def restore(
     async with store():
         dsn = settings().control_dsn
         assert dsn is not None, "the store is connected"
-        stored = backup_store(identity)
+        stored, box = backup_store(identity), await sealing_box()
         try:
             restoring = Draft(action=Action.DATABASE_RECOVER, object="database", team_id=team_id)
             async with RowWatch(dsn).running() as watch:
@@ -119,7 +118,7 @@ async def restore(
                         name=name,
                         region=region,
                         plans=plans(),
-                        box=secret_box(),
+                        box=box,
                         watch=watch,
                     )
                 record = await await_active(watch, database, wait)
@@ -149,8 +148,8 @@ def lone_backup_store(identity: Path | None) -> BackupStore:
         if identity is not None:
             given = msgspec.structs.replace(given, backup_age_identity_file=identity)
         keys = given.secret_keys or Home(given.home).kept_secret_keys()
-        return BackupStore.from_settings(given, SecretBox.from_setting(keys))
-    except (InvalidSettings, ValueError) as error:
+        return BackupStore.from_settings(given, box_of(keys))
+    except InvalidSettings as error:
         raise click.ClickException(str(error)) from None
 
 

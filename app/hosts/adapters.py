@@ -47,6 +47,26 @@ SEALED_ADMIN = SealedColumn(
 )
 
 
+class _SealedAdmin(msgspec.Struct, frozen=True, kw_only=True):
+    engine: Engine
+    host: str
+    port: int
+    admin_sealed: bytes
+
+
+async def check_keys(box: SecretBox) -> None:
+    """Raises `InvalidSecret` when these are not the keys that the running processes open secrets with: what is sealed
+    with others stays closed to them."""
+    # The oldest one in use: every start of an embedded stack seals that anew.
+    oldest = await fetch_one(
+        _SealedAdmin,
+        "SELECT engine, host, port, admin_sealed FROM engine_hosts WHERE removed_at IS NULL"
+        " ORDER BY sick_until IS NOT DISTINCT FROM 'infinity', id LIMIT 1",
+    )
+    if oldest is not None:
+        box.open(oldest.admin_sealed, admin_place(oldest.engine, oldest.host, oldest.port))
+
+
 class HostRemoved(LookupError):
     """The host is registered no more: nothing of the service is there, and nobody knows how to get in."""
 

@@ -3,17 +3,22 @@
 import json
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 import trustme
 
+from app.core.secrets import new_key_setting
 from app.engines.base import AdminAddress
+from app.local import stack_file
 from app.local.ports import LOOPBACK
+from app.local.stack_file import StackFile
 from app.store.session import fetch
 from tests.cli.command import Headwater
 from tests.servers import RunningServer
+from tests.support.answers import data_of
+from tests.support.in_process import lone_api
 from tests.support.lone_pool import lone_pool
 from tests.support.ports import free_port
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
@@ -50,6 +55,63 @@ async def test_a_managed_postgres(headwater: Headwater, admin: AdminAddress, con
         (row,) = await fetch("SELECT h::text AS row FROM engine_hosts h")
     assert PASSWORD not in row["row"]
     assert PASSWORD.encode().hex() not in row["row"]
+
+
+async def test_nothing_is_sealed_with_other_keys_than_the_stack_has(
+    headwater: Headwater, admin: AdminAddress, control_dsn: str, tmp_path: Path
+) -> None:
+    """Which has them from its environment: its folder has none, or those that it had before."""
+    kept = tmp_path / "secret-keys"
+    stack_file.write(tmp_path, _stack(control_dsn))
+    await add(headwater, dsn(admin))
+    async with lone_api(control_dsn, secret_keys=headwater.settings["SECRET_KEYS"]) as api:
+        made = data_of(await (await api.caller()).create("one", db_type="postgres"), 202)
+        await fetch("UPDATE databases SET status = 'active'")
+        await fetch(_ADD_USER, uuid4())
+    elsewhere = Headwater({"HOME": str(tmp_path)})
+    again = ("hosts", "add", "--engine", "postgres", "--region", "us-east-1", "--admin-dsn", dsn(admin))
+    sealing = (again, ("databases", "rotate", made["uuid"]), ("databases", "rotate-user", made["uuid"], "app"))
+    before = await _sealed(control_dsn)
+    assert len(await elsewhere.json("databases", "list")) == 1
+    for command in sealing:
+        assert "Set HEADWATER_SECRET_KEYS as the service has it" in await elsewhere.refusal(*command)
+    assert not kept.exists()
+    kept.write_text(new_key_setting("before"))
+    for command in sealing:
+        assert "sealed with a key that is not configured. Set HEADWATER_" in await elsewhere.refusal(*command)
+    assert await _sealed(control_dsn) == before
+    kept.write_text(headwater.settings["SECRET_KEYS"])
+    assert (await elsewhere.json(*again))["host_id"] == 1
+
+
+_ADD_USER = """
+INSERT INTO database_users (uuid, database_id, name, login_name, access, connection_limit, password_sealed, status)
+SELECT $1, id, 'app', 'app', 'read_only', 1, '', 'active' FROM databases
+"""
+
+
+def _stack(control_dsn: str) -> StackFile:
+    nowhere = f"{LOOPBACK}:{free_port()}"
+    return StackFile(
+        api_url=f"http://{nowhere}",
+        api_key="",
+        temporal_address=nowhere,
+        temporal_namespace="default",
+        temporal_ui_url=f"http://{nowhere}",
+        control_dsn=control_dsn,
+        hosts=[],
+        processes={},
+    )
+
+
+async def _sealed(control_dsn: str) -> list[Any]:
+    """Everything that these commands seal."""
+    async with store(control_dsn):
+        return [
+            *await fetch("SELECT admin_sealed FROM engine_hosts"),
+            *await fetch("SELECT next_sealed FROM database_users"),
+            *await fetch("SELECT password_sealed, previous_sealed FROM credential_rotations"),
+        ]
 
 
 async def test_extensions_of_the_list(headwater: Headwater, admin: AdminAddress, mysql_server: RunningServer) -> None:
