@@ -293,15 +293,26 @@ def test_what_an_ingress_says_of_clients() -> None:
 
 
 def test_files_are_mounted_where_settings_name_them() -> None:
+    """The key that opens backups with the engine workers alone; the migration, which runs as the tables' owner, gets
+    what it connects with."""
     files = {name: {"secret": "s", "key": "k.pem"} for name in chart.FILES.values()}
-    objects = chart.rendered({"files": files | {"controlCa": {"configMap": "c", "key": "ca.pem"}}})
-    environ = chart.environment(objects, "api")
-    [container] = chart.pods(objects)["api"]["containers"]
-    folders = {one["mountPath"] for one in container["volumeMounts"]}
-    for setting in chart.FILES:
-        assert environ[f"HEADWATER_{setting.upper()}"].removesuffix("/k.pem") in folders
-    [migration] = chart.pods(objects)["migrate"]["containers"]
-    assert "/etc/headwater/control_ca" in {one["mountPath"] for one in migration["volumeMounts"]}
+    files |= {"controlCa": {"configMap": "c", "key": "ca.pem"}}
+    of_backups = "backup_age_identity_file"
+    for values in MATRIX.values():
+        objects = chart.rendered(values | {"files": files})
+        regions = {f"worker-{one['name']}" for one in values.get("regions", [{"name": "us-east-1"}])}
+        assert regions < chart.pods(objects).keys()
+        for name, pod in chart.pods(objects).items():
+            settings = set() if name == "migrate" else chart.FILES.keys() - {of_backups}
+            settings |= {of_backups} if name in regions else set()
+            environ = chart.environment(objects, name)
+            named = {one: environ.get(f"HEADWATER_{one.upper()}") for one in chart.FILES}
+            assert {one for one, path in named.items() if path} == settings, name
+            [container] = pod["containers"]
+            mounted = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
+            folders = {str(named[one]).removesuffix("/k.pem") for one in settings} | {"/etc/headwater/control_ca"}
+            assert {path for path in mounted if path.startswith("/etc")} == folders, name
+            assert ("backup-age-identity" in {one["name"] for one in pod["volumes"]}) == (name in regions), name
 
 
 def test_no_secret_is_in_what_is_rendered() -> None:

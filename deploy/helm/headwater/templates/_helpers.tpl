@@ -86,11 +86,13 @@ temporalCert: HEADWATER_TEMPORAL_TLS_CERT_FILE
 temporalKey: HEADWATER_TEMPORAL_TLS_KEY_FILE
 {{- end }}
 
+{{/* The following take `root` and `files`, the names of those that the pod gets. */}}
 {{- define "headwater.fileVariables" -}}
-{{- $root := . }}
-{{- range $file, $variable := include "headwater.files" . | fromYaml }}
+{{- $root := .root }}
+{{- $files := .files }}
+{{- range $file, $variable := include "headwater.files" $root | fromYaml }}
 {{- $from := index $root.Values.files $file }}
-{{- if and $from $variable }}
+{{- if and $from $variable (has $file $files) }}
 - name: {{ $variable }}
   value: {{ printf "/etc/headwater/%s/%s" (snakecase $file) $from.key | quote }}
 {{- end }}
@@ -98,16 +100,18 @@ temporalKey: HEADWATER_TEMPORAL_TLS_KEY_FILE
 {{- end }}
 
 {{- define "headwater.fileMounts" -}}
-{{- range $file, $from := .Values.files }}
-{{- if $from }}
+{{- $files := .files }}
+{{- range $file, $from := .root.Values.files }}
+{{- if and $from (has $file $files) }}
 - {name: {{ kebabcase $file }}, mountPath: /etc/headwater/{{ snakecase $file }}, readOnly: true}
 {{- end }}
 {{- end }}
 {{- end }}
 
 {{- define "headwater.fileVolumes" -}}
-{{- range $file, $from := .Values.files }}
-{{- if $from }}
+{{- $files := .files }}
+{{- range $file, $from := .root.Values.files }}
+{{- if and $from (has $file $files) }}
 - name: {{ kebabcase $file }}
   {{- if $from.secret }}
   secret: {secretName: {{ $from.secret | quote }}, defaultMode: 0440}
@@ -124,9 +128,12 @@ temporalKey: HEADWATER_TEMPORAL_TLS_KEY_FILE
 {{- end }}
 
 {{/* A Deployment with its disruption budget and, where it is on, its autoscaler. Takes `root`, `component` (of names
-and labels), `options` (replicas and so on), `command`, `probes`, `ports`, `variables`, `preStop`, `backups`. */}}
+and labels), `options` (replicas and so on), `command`, `probes`, `ports`, `variables`, `preStop`, `backups`, `files`
+(those that only some components get). */}}
 {{- define "headwater.deployment" -}}
 {{- $root := .root }}
+{{- $files := concat (list "controlCa" "plans" "webhookCa" "temporalCa" "temporalCert" "temporalKey") (.files | default list) }}
+{{- $given := dict "root" $root "files" $files }}
 {{- $name := printf "%s-%s" (include "headwater.name" $root) .component }}
 apiVersion: apps/v1
 kind: Deployment
@@ -205,7 +212,7 @@ spec:
             {{- with include "headwater.secretVariable" (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "from" $root.Values.tracing.headers) | trim }}
             {{- . | nindent 12 }}
             {{- end }}
-            {{- with include "headwater.fileVariables" $root | trim }}
+            {{- with include "headwater.fileVariables" $given | trim }}
             {{- . | nindent 12 }}
             {{- end }}
             {{- with .variables | trim }}
@@ -231,7 +238,7 @@ spec:
             {{- if .backups }}
             - {name: backups, mountPath: /backups}
             {{- end }}
-            {{- with include "headwater.fileMounts" $root | trim }}
+            {{- with include "headwater.fileMounts" $given | trim }}
             {{- . | nindent 12 }}
             {{- end }}
       volumes:
@@ -239,7 +246,7 @@ spec:
         {{- if .backups }}
         - {name: backups, persistentVolumeClaim: {claimName: {{ $root.Values.backups.existingClaim | quote }}}}
         {{- end }}
-        {{- with include "headwater.fileVolumes" $root | trim }}
+        {{- with include "headwater.fileVolumes" $given | trim }}
         {{- . | nindent 8 }}
         {{- end }}
 {{- if .options.autoscaling.enabled }}
