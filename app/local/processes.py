@@ -10,7 +10,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from app.local import stale_processes as leftovers
 from app.local.errors import StackError
@@ -72,13 +72,12 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, command: Command) -> "ChildProcess":
-        """Raises `StackError` when the program can't be started, or remaining processes of an earlier server on the
-        same data can't be ended."""
+        """Raises `StackError` when the program can't be started or its log not be opened, or remaining processes of an
+        earlier server on the same data can't be ended."""
         if command.postgres_data is not None:
             await leftovers.end_backends(command.postgres_data)
-        command.log.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as files:
-            log = files.enter_context(command.log.open("ab"))
+            log = files.enter_context(_opened(command.log))
             stdin = files.enter_context(command.stdin.open("rb")) if command.stdin else DEVNULL
             stdin = PIPE if command.takes_input else stdin
             try:
@@ -158,6 +157,14 @@ async def run_to_end(command: Command, timeout: float) -> None:
         await child.kill()
     if code != 0:
         raise StackError(f"{command.argv[0]} failed ({code})\n{tail(command.log)}")
+
+
+def _opened(log: Path) -> BinaryIO:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab")
+    except OSError as error:
+        raise StackError(f"can't write {log}: {error.strerror}") from error
 
 
 def tail(log: Path, lines: int = 15) -> str:

@@ -9,7 +9,8 @@ from rich.markup import escape
 
 
 class Screen:
-    """Writes to standard error: plain lines, and on a terminal also a live line of what is awaited."""
+    """Writes to standard error: plain lines, and on a terminal also a live line of what is awaited. What can't be
+    written, to a file on a full disk perhaps, ends nothing."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
@@ -17,10 +18,10 @@ class Screen:
         self._status = self._console.status("")
 
     def say(self, text: str) -> None:
-        self._console.print(escape(text))
+        self._print(escape(text))
 
     def fail(self, text: str) -> None:
-        self._console.print(f"[bold red]headwater:[/] {escape(text)}")
+        self._print(f"[bold red]headwater:[/] {escape(text)}")
 
     @contextlib.contextmanager
     def waiting(self, name: str, condition: str = "") -> Iterator[None]:
@@ -33,10 +34,14 @@ class Screen:
             self.say(f"… {what}")
         try:
             yield
-            self._console.print(f"[green]✓[/] {escape(name)} [dim]({time.monotonic() - started:.1f} s)[/]")
+            self._print(f"[green]✓[/] {escape(name)} [dim]({time.monotonic() - started:.1f} s)[/]")
         finally:
             self._waiting.remove(what)
             self._refresh()
+
+    def _print(self, markup: str) -> None:
+        with contextlib.suppress(OSError):
+            self._console.print(markup)
 
     def _refresh(self) -> None:
         if not self._console.is_terminal:

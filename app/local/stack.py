@@ -26,7 +26,7 @@ from app.local.welcome import welcome
 from app.store.migrate import MigrationFailed
 
 _OPEN_FILES = 65_536
-_LOG_CHECK_SECONDS = 1
+_FILES_CHECK_SECONDS = 1
 
 
 def run(settings: Settings, *, mysql: MysqlSource | None = None) -> int:
@@ -74,6 +74,8 @@ class Stack:
         self._ports = PortAllocator()
         self._api_key = ""
         self._ready = False
+        self._out_of_date = False
+        """Whether stack.json is, because it could not be written."""
         self._marks = {leftovers.MARK: str(home.folder)}
         self._supervisor = Supervisor(screen, self._ports, marks=self._marks)
 
@@ -86,7 +88,7 @@ class Stack:
         parts = await self._plan()
         self._supervisor.changed = lambda: self._write(parts)
         try:
-            await all_of(self._run(parts), self._bound_logs())
+            await all_of(self._run(parts), self._tend_files(parts))
         finally:
             stack_file.withdraw(self._home.folder)
             with self._screen.waiting("stopping"):
@@ -101,11 +103,14 @@ class Stack:
         self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder, link))
         await all_of(self._supervisor.run_forever(), parts.spare.keep())
 
-    async def _bound_logs(self) -> None:
-        """Limits the logs of all services: they append to files that this process has opened for them."""
+    async def _tend_files(self, parts: StackServices) -> None:
+        """Limits the logs of all services, which append to files that this process has opened for them, and writes
+        stack.json if that is still to be done."""
         while True:
-            await asyncio.sleep(_LOG_CHECK_SECONDS)
+            await asyncio.sleep(_FILES_CHECK_SECONDS)
             self._home.bound_logs(self._settings.log_file_bytes)
+            if self._out_of_date:
+                self._write(parts)
 
     async def _plan(self) -> StackServices:
         log = self._home.log("install-mysql")
@@ -172,8 +177,19 @@ class Stack:
         )
 
     def _write(self, parts: StackServices) -> None:
-        if self._ready:
+        """Later where it can't be done now: a full disk is no reason to stop services that run."""
+        if not self._ready:
+            return
+        try:
             stack_file.write(self._home.folder, self._stack_file(parts))
+        except OSError as error:
+            if not self._out_of_date:
+                self._screen.say(f"{stack_file.NAME} is out of date, because it can't be written: {error.strerror}")
+            self._out_of_date = True
+        else:
+            if self._out_of_date:
+                self._screen.say(f"{stack_file.NAME} is written again")
+            self._out_of_date = False
 
     def _stack_file(self, parts: StackServices) -> StackFile:
         return StackFile(

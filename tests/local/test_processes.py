@@ -88,6 +88,12 @@ async def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
         await run_to_end(Command(argv=("/nonexistent/program",), log=tmp_path / "log"), timeout=10)
 
 
+async def test_a_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    with pytest.raises(StackError, match=r"can't write .*/log: Is a directory"):
+        await run_to_end(Command(argv=("/bin/true",), log=tmp_path / "log"), timeout=10)
+
+
 async def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="took longer"):
         await run_to_end(Command(argv=("/bin/sleep", "300"), log=tmp_path / "log"), timeout=0.1)

@@ -172,6 +172,21 @@ async def test_a_killed_part_comes_back(running: StackProcess, part: str) -> Non
     assert f"{part} was killed by signal 9" in running.output
 
 
+async def test_stack_json_that_cannot_be_written_is_written_later(running: StackProcess) -> None:
+    """And nothing ends meanwhile."""
+    before, part = running.stack.processes, "postgres-us-east-1"
+    pid = (running.home / "lock").read_text()
+    in_the_way = running.home / f".stack.json.{pid}"
+    in_the_way.mkdir()
+    os.kill(before[part][0], signal.SIGKILL)
+    await until(lambda: "stack.json is out of date, because it can't be written: Is a directory" in running.output)
+    assert running.stack.processes == before
+    assert await running.health() == 200
+    in_the_way.rmdir()
+    await until(lambda: running.stack.processes[part] != before[part])
+    assert {name for name, pids in running.stack.processes.items() if pids != before[name]} == {part}
+
+
 async def test_a_log_is_kept_from_filling_the_disk(running: StackProcess) -> None:
     log = running.home / "logs" / "temporal.log"
     os.truncate(log, 65 * 2**20)

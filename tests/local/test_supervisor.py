@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
-from io import StringIO
+from io import FileIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import psutil
@@ -21,7 +21,7 @@ from app.local.screen import Screen
 from app.local.services import Service, start
 from app.local.supervisor import Supervisor, all_of
 from tests.support.ports import free_port
-from tests.support.waiting import LIMIT_SECONDS, is_running, until
+from tests.support.waiting import LIMIT_SECONDS, ended, is_running, until
 
 
 class Part(Service):
@@ -96,6 +96,23 @@ async def test_a_dead_part_is_started_again_and_reported(
     await until(lambda: len(changes) == 1)
     assert changes[0] == supervisor.processes != {"part": [first]}
     assert "part was killed by signal 9; starting it again\n" in output.getvalue()
+
+
+async def test_a_dead_part_is_started_again_where_nothing_can_be_said(tmp_path: Path) -> None:
+    """The screen is a file on a full disk."""
+    changed = asyncio.Event()
+    with TextIOWrapper(FileIO("/dev/full", "w"), write_through=True) as full:
+        supervisor = Supervisor(Screen(Console(file=full)), PortAllocator(), marks={})
+        supervisor.changed = changed.set
+        try:
+            await supervisor.launch(Part(tmp_path / "log", SERVE), "it")
+            running = asyncio.create_task(supervisor.run_forever())
+            os.kill(supervisor.processes["part"][0], signal.SIGKILL)
+            await until(lambda: changed.is_set() or running.done())
+            assert not running.done()
+            await ended(running)
+        finally:
+            await supervisor.stop()
 
 
 async def test_a_part_that_dies_again_and_again_is_backed_off_from(
