@@ -21,6 +21,7 @@ from app.backups.stored import adopt
 from app.core.setting_values import ObjectLock
 from app.core.settings import InvalidSettings, Settings
 from app.store.session import fetch, fetch_scalar
+from app.upkeep.reconcile.records import check_records
 from tests.support.backups import BOX, chunks_of, folder_store, manifest_of, restored
 from tests.support.object_stores import S3Server, SeaweedService, s3_server
 from tests.support.store_faults import store_faults
@@ -126,8 +127,11 @@ async def test_its_removal_waits_for_that_time(locking: LockingBucket, own_store
     assert await find_removable(manifest.region, 10, without=[]) == []
     assert len(locking.versions()) == 3
     assert await fetch_scalar(datetime, "SELECT locked_until FROM backups WHERE removed_at IS NULL") == moment
-    await fetch("UPDATE backups SET locked_until = now()")
+    await fetch("UPDATE backups SET changed_at = now() - interval '2 hours'")
+    assert await check_records(timedelta()) == []
+    await fetch("UPDATE backups SET locked_until = now() - interval '2 hours'")
     assert await find_removable(manifest.region, 10, without=[]) == [manifest.backup]
+    assert [one.rule for one in await check_records(timedelta())] == ["backup_not_removed"]
 
 
 async def test_what_never_became_a_backup_is_not_kept(locking: LockingBucket) -> None:

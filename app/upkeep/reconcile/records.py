@@ -135,7 +135,7 @@ _RULES = (
     SELECT 'backup_not_removed' AS rule, uuid::text AS subject,
            status || ' since ' || changed_at || ', and still in the store' AS detail
     FROM backups WHERE status IN ('failed', 'cancelled', 'expired', 'deleted') AND removed_at IS NULL
-      AND changed_at < now() - greatest($1::interval, interval '1 hour')
+      AND greatest(changed_at, locked_until) < now() - greatest($1::interval, interval '1 hour')
     """,
     """
     SELECT 'restore_test_stuck' AS rule, uuid::text AS subject,
