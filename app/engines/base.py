@@ -241,7 +241,8 @@ class EngineAdapter(ABC):
 
     async def copy_schema(self, source: Tenant, target: Tenant) -> list[str]:
         """Copies a tenant's schema, without data, into another's empty database, with sessions of both tenants.
-        Returns a sentence for each object that couldn't be copied."""
+        Returns a sentence for each object that couldn't be copied, as the server says it: for a few, and one that
+        counts the others."""
         raise NotImplementedError("scripts are transactions here: nothing needs a copy")
 
     def dumping(

@@ -4,9 +4,9 @@ MAX_MESSAGE = 2000
 """The maximum of shown characters of a server's message: a tenant may write a megabyte into one."""
 
 
-def shortened(message: str) -> str:
+def shortened(message: str, most: int = MAX_MESSAGE) -> str:
     """A server's message, shortened for display."""
-    return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
+    return message if len(message) <= most else message[:most] + "…"
 
 
 class EngineError(Exception):

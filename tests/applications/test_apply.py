@@ -1,8 +1,12 @@
 """Applying blueprints through the whole service, on every engine."""
 
+import re
+
 import pytest
 
+from app.engines.errors import MAX_MESSAGE
 from tests.applications.support import ENGINES, TWO_TABLES, applied, ask, catalogs, ended, saved, seen, tables
+from tests.e2e.hosts import mysql
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -41,6 +45,30 @@ async def test_a_dry_run_leaves_nothing(service: RunningService, caller: Caller,
     expected = "rolled back" if engine == "postgres" else "throw-away copy"
     assert all(expected in entry["note"] for entry in application["execution_log"])
     assert await catalogs(service, database) == before
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_a_copy_lacks_is_said_once(caller: Caller, fails: bool) -> None:
+    """A schema may have any number of views that can't be copied, and a script ten thousand statements."""
+    database = await caller.created(db_type="mysql")
+    views = [f"broken_{number:03}" for number in range(300)]
+    script = "DO 1;\n" * 300 + ("INSERT INTO nowhere VALUES (1);" if fails else "")
+    async with mysql(database["connection_string"]) as cursor:
+        await cursor.execute("CREATE TABLE gone (id integer)")
+        for view in views:
+            await cursor.execute(f"CREATE VIEW {view} AS SELECT id FROM gone")
+        await cursor.execute("DROP TABLE gone")
+        application = await applied(caller, database, script, dry_run=True)
+        # Whoever lists all tables of the server would be warned of each.
+        await cursor.execute(f"DROP VIEW {', '.join(views)}")
+    assert application["status"] == ("failed" if fails else "rolled_back")
+    notes = [entry["note"] for entry in application["execution_log"]]
+    assert max(map(len, notes)) <= MAX_MESSAGE
+    said = [text for text in [*notes, application["error_message"] or ""] if "broken_000" in text]
+    assert len(said) == 1
+    assert said[0] == (application["error_message"] if fails else notes[0])
+    assert "and 295 more" in said[0]
+    assert set(re.findall(r"\bt[a-z2-7]{22}\b", said[0])) == {database["db_name"]}
 
 
 @each_engine

@@ -110,15 +110,17 @@ class Ending:
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_dry_run(self, log: Log, rehearsal: Rehearsal) -> None:
-        """On a copy."""
-        left_out = f" It lacked {', '.join(rehearsal.left_out)}." if rehearsal.left_out else ""
-        log.annotate(f"{ON_COPY}.{left_out}" if left_out else ON_COPY, StatementStatus.SUCCEEDED)
+        """On a copy. What that lacked is said once."""
+        lacked = f" It lacked {', '.join(rehearsal.left_out)}." if rehearsal.left_out else ""
+        log.annotate(ON_COPY, StatementStatus.SUCCEEDED)
         if rehearsal.fault is None:
+            if lacked:
+                log.add_to_first(f".{lacked}", StatementStatus.SUCCEEDED, StatementStatus.UNKNOWN)
             await self._journal.end(ApplicationStatus.ROLLED_BACK, None, log.entries)
             return
         log.annotate(COPY_REFUSED, StatementStatus.FAILED)
         _skip_rest(log.entries)
-        message = f"{rehearsal.fault.message_with_line(log)}. It was tried on a throw-away copy.{left_out} {_NOTHING}"
+        message = f"{rehearsal.fault.message_with_line(log)}. It was tried on a throw-away copy.{lacked} {_NOTHING}"
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_rehearsal(self, log: Log, fault: ExecutionFault) -> None:

@@ -79,6 +79,13 @@ class Log:
             if entry.status in statuses:
                 self._note(position, note=note, status=status or entry.status)
 
+    def add_to_first(self, more: str, *statuses: StatementStatus) -> None:
+        """Adds to the note of the first entry of these statuses: what is said of all of them needs no row each."""
+        for position, entry in enumerate(self.entries):
+            if entry.status in statuses:
+                self._note(position, note=f"{entry.note or ''}{more}")
+                return
+
     async def flush(self) -> None:
         """Writes what has changed since the last time."""
         changed, entries = self._changed, self.unwritten()

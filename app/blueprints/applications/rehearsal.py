@@ -16,14 +16,17 @@ from app.blueprints.applications.script import STATEMENT_SECONDS, ExecutionFault
 from app.blueprints.preparation import PreparedStatement
 from app.core.ids import engine_name, engine_password, scratch_marker
 from app.engines.base import EngineAdapter, EngineError, EngineLimits, LoginRefused, NameTaken, Tenant
+from app.engines.errors import shortened
 
 _LIMITS = EngineLimits(connections=3)
+_MAX_FAULT = 300
+"""Characters of what is shown about one object that couldn't be copied."""
 
 
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     fault: ExecutionFault | None
     left_out: list[str]
-    """What of the schema couldn't be copied."""
+    """What of the schema couldn't be copied, as it may be shown: a few objects by name, and how many more."""
 
 
 async def rehearse(
@@ -54,7 +57,7 @@ async def rehearse(
         await session.begin()
         fault = await run_all(session, statements, log, on_copy=True)
     await _remove(adapter, journal, scratch)
-    return Rehearsal(fault=fault, left_out=left_out)
+    return Rehearsal(fault=fault, left_out=[shortened(log.shown_text(said), _MAX_FAULT) for said in left_out])
 
 
 async def remove_scratch(adapter: EngineAdapter, journal: Journal, record: ApplicationRecord) -> ApplicationRecord:

@@ -31,11 +31,13 @@ _SHOWN_AT = {"TABLE": 1, "VIEW": 1, "SEQUENCE": 1, "PROCEDURE": 2, "FUNCTION": 2
 """The column of SHOW CREATE that has the statement."""
 _WITH_MODE = {"PROCEDURE", "FUNCTION", "TRIGGER"}
 _VIEW_KINDS = {"VIEW", "SYSTEM VIEW"}
+_MOST_NAMED = 5
+"""Of the objects that couldn't be copied. A tenant may have thousands, each with the server's message."""
 
 
 async def copy_schema(source: MySQLConnection, target: MySQLConnection, old: str, new: str) -> list[str]:
-    """Returns a sentence for each object that couldn't be copied. `source` and `target` are sessions of the tenants
-    `old` and `new`."""
+    """Returns a sentence for each of the first objects that couldn't be copied, and one that counts the others.
+    `source` and `target` are sessions of the tenants `old` and `new`."""
     [(characters, collation)] = await source.run(_CHARACTERS)
     await target.run(f"ALTER DATABASE CHARACTER SET {characters} COLLATE {collation}")
     await target.run("SET SESSION foreign_key_checks = 0, unique_checks = 0")
@@ -45,16 +47,18 @@ async def copy_schema(source: MySQLConnection, target: MySQLConnection, old: str
     base = [("TABLE", name) for name, kind in tables if kind not in _VIEW_KINDS and kind != "SEQUENCE"]
     views = [("VIEW", name) for name, kind in tables if kind in _VIEW_KINDS]
     triggers = [("TRIGGER", name) for (name,) in await source.run(_TRIGGERS)]
-    left: list[str] = []
+    left, count = list[str](), 0
     for group in (sequences, routines, base, views, triggers):
-        left += await _copy(source, target, group, old, new)
-    return left
+        faults, more = await _copy(source, target, group, old, new)
+        left, count = [*left, *faults][:_MOST_NAMED], count + more
+    return left if count == len(left) else [*left, f"and {count - len(left)} more"]
 
 
 async def _copy(
     source: MySQLConnection, target: MySQLConnection, wanted: Iterable[tuple[str, str]], old: str, new: str
-) -> list[str]:
-    """Copies in rounds, because a view may need another one that comes later. Stops when a round copies nothing."""
+) -> tuple[list[str], int]:
+    """Copies in rounds, because a view may need another one that comes later. Stops when a round copies nothing.
+    Returns the first faults, and how many there are."""
     pending = list(wanted)
     faults: list[str] = []
     while pending:
@@ -64,11 +68,12 @@ async def _copy(
             fault = await _copy_one(source, target, kind, name, old, new)
             if fault is not None:
                 waiting.append((kind, name))
-                faults.append(f"{kind.lower()} {name}: {fault}")
+                if len(faults) < _MOST_NAMED:
+                    faults.append(f"{kind.lower()} {name}: {fault}")
         if len(waiting) == len(pending):
             break
         pending = waiting
-    return faults
+    return faults, len(pending)
 
 
 async def _copy_one(
