@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from app.blueprints import placeholders
-from app.blueprints.hiding import MASK, hide
+from app.blueprints.hiding import MASK, Secrets
 from app.blueprints.placeholders import Placeholder
 from app.blueprints.reading import Reading, read
 from app.blueprints.shape import Span, same_shape
@@ -84,13 +84,14 @@ def _prepare(
     ]
 
 
-def hide_secrets(text: str, definitions: Mapping[str, Any] | None, values: Mapping[str, Any] | None) -> str:
-    """An engine's message without the secret values that it may quote."""
-    for name, definition in check_definitions(definitions).items():
-        value = (values or {}).get(name, definition.default)
-        if definition.secret and value is not None and not isinstance(value, bool) and str(value):
-            text = hide(text, str(value))
-    return text
+def secrets_of(definitions: Mapping[str, Any] | None, values: Mapping[str, Any] | None) -> Secrets:
+    """The secret values that an engine's message may quote."""
+    found = {
+        name: (values or {}).get(name, definition.default)
+        for name, definition in check_definitions(definitions).items()
+        if definition.secret
+    }
+    return Secrets(str(value) for value in found.values() if value is not None and not isinstance(value, bool))
 
 
 def _errors(reading: Reading, lines: Lines) -> list[str]:

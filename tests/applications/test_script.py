@@ -8,8 +8,8 @@ from app.blueprints.applications.journal import Journal
 from app.blueprints.applications.log import Log
 from app.blueprints.applications.schemas import StatementStatus
 from app.blueprints.applications.script import run_all
-from app.blueprints.hiding import hide
-from app.blueprints.preparation import hide_secrets, prepare
+from app.blueprints.hiding import Secrets
+from app.blueprints.preparation import prepare, secrets_of
 from app.contracts.base import Engine
 from app.engines.errors import MAX_MESSAGE, StatementFailed, StatementUncertain
 from app.engines.scripts import ScriptSession
@@ -92,7 +92,7 @@ def test_of_a_long_message_little_is_searched_for_secrets() -> None:
 def test_of_a_secret_that_is_cut_in_two_nothing_is_shown(secret: str) -> None:
     """Masks are short, so what is shown may reach to where the search ended."""
     definitions = {"a": {"type": "string", "secret": True}}
-    log = Log(cast(Journal, None), STATEMENTS, lambda text: hide_secrets(text, definitions, {"a": secret}))
+    log = Log(cast(Journal, None), STATEMENTS, secrets_of(definitions, {"a": secret}).hide)
     again_and_again = f"{secret}, " * (10 * MAX_MESSAGE // len(secret) + 10)
     for before in range(40):
         shown = log.shown_text("." * before + again_and_again)
@@ -101,7 +101,8 @@ def test_of_a_secret_that_is_cut_in_two_nothing_is_shown(secret: str) -> None:
 
 
 def test_what_is_left_of_a_secret_before_the_border_is_masked() -> None:
+    secrets = Secrets(["Correct-Horse-Battery-Staple"])
     for length in range(1, 60):
         message = "." * (2 * MAX_MESSAGE - length) + "Correct-Horse-Battery-Staple-" * 10
-        log = Log(cast(Journal, None), STATEMENTS, lambda text: hide(text.lstrip("."), "Correct-Horse-Battery-Staple"))
+        log = Log(cast(Journal, None), STATEMENTS, lambda text: secrets.hide(text.lstrip(".")))
         assert not set(log.shown_text(message)) - set("*…")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.blueprints.preparation import MAX_LOG_TEXT, ScriptError, hide_secrets, prepare
+from app.blueprints.preparation import MAX_LOG_TEXT, ScriptError, prepare, secrets_of
 from app.blueprints.validation import validate
 from app.blueprints.variables import VariableError
 from app.contracts.base import Engine
@@ -229,7 +229,7 @@ def test_secret_values_are_in_no_log_text(dialect: Engine) -> None:
     assert "hunter2''s" in statement.text
     assert statement.log_text == "SELECT '***', 'shown'"
     values = {"p": "hunter2's", "q": "shown"}
-    message = hide_secrets("syntax error near 'hunter2''s' and hunter2's, shown", definitions, values)
+    message = secrets_of(definitions, values).hide("syntax error near 'hunter2''s' and hunter2's, shown")
     assert message == "syntax error near '***' and ***, shown"
 
 

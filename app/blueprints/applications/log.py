@@ -16,8 +16,8 @@ _SHOWN_EVERY_SECONDS = 0.25
 _COUNTS_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "SELECT", "VALUES", "WITH", "CALL"})
 
 _SEARCHED = 2 * MAX_MESSAGE
-"""So many characters of a message are searched for what is to be hidden: a server's may have fifteen million, and they
-are searched for each of a hundred values while nothing else runs."""
+"""So many characters of a message are searched for what is to be hidden: a server's may have fifteen million, and
+nothing else runs while they are searched."""
 _BORDER = 100
 """Left out at the end of what was searched: a value or name that is cut in two there may be too short to be known."""
 

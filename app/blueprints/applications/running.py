@@ -16,7 +16,7 @@ from app.blueprints.applications.records import ApplicationRecord, values_place
 from app.blueprints.applications.rehearsal import rehearse, remove_scratch
 from app.blueprints.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
 from app.blueprints.checking import prepared
-from app.blueprints.preparation import PreparedStatement, hide_secrets
+from app.blueprints.preparation import PreparedStatement, secrets_of
 from app.contracts.base import DatabaseStatus
 from app.core.errors import AppError
 from app.core.secrets import SecretBox
@@ -86,7 +86,9 @@ async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[P
     assert record.values_sealed is not None, "values are forgotten at the end only"
     values = msgspec.json.decode(box.open(record.values_sealed, values_place(record.id)), type=dict[str, Any])
     statements = await prepared(sql, record.engine, record.definitions, values, field="variables")
-    return statements, lambda message: hide_secrets(message, record.definitions, values)
+    # In a thread of its own, and once: there may be a megabyte of values, and thousands of messages.
+    secrets = await asyncio.to_thread(secrets_of, record.definitions, values)
+    return statements, secrets.hide
 
 
 class _Run(msgspec.Struct, frozen=True):
