@@ -42,6 +42,8 @@ class PreparedStatement(msgspec.Struct, frozen=True, kw_only=True):
     """For people: shortened, and with `***` for secret values."""
     left_out: str | None
     """Why this statement is not to be run; None for those that are."""
+    sets_sequence: bool
+    """Whether it sets a sequence in a way that a rollback doesn't undo."""
 
 
 def prepare(
@@ -79,6 +81,7 @@ def _prepare(
             text="" if found.left_out else filler.text(found),
             log_text=filler.log_text(found),
             left_out=found.left_out,
+            sets_sequence=found.sets_sequence,
         )
         for index, found in enumerate(reading.analysis.statements, start=1)
     ]

@@ -72,6 +72,8 @@ class ScriptStatement:
     cuts: tuple[Cut, ...] = ()
     left_out: str | None = None
     """Why applying doesn't run it; None for those that run."""
+    sets_sequence: bool = False
+    """Whether it sets a sequence in a way that a rollback doesn't undo."""
 
 
 @dataclass(slots=True)

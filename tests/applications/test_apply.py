@@ -6,7 +6,7 @@ import pytest
 
 from app.engines.errors import MAX_MESSAGE
 from tests.applications.support import ENGINES, TWO_TABLES, applied, ask, catalogs, ended, saved, seen, tables
-from tests.e2e.hosts import mysql
+from tests.e2e.hosts import mysql, postgres
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
@@ -69,6 +69,40 @@ async def test_what_a_copy_lacks_is_said_once(caller: Caller, fails: bool) -> No
     assert said[0] == (application["error_message"] if fails else notes[0])
     assert "and 295 more" in said[0]
     assert set(re.findall(r"\bt[a-z2-7]{22}\b", said[0])) == {database["db_name"]}
+
+
+THREE_ORDERS = "CREATE TABLE orders (id serial PRIMARY KEY, n integer); INSERT INTO orders (n) VALUES (1), (2), (3);"
+
+
+async def test_a_dry_run_sets_no_sequence(caller: Caller) -> None:
+    """PostgreSQL's setval stays when the transaction is rolled back: the next row would have a number that is taken."""
+    database = await caller.created()
+    await applied(caller, database, THREE_ORDERS)
+    script = "DELETE FROM orders;\nSELECT setval('orders_id_seq', 1, false);\nINSERT INTO orders (n) VALUES (4);"
+    application = await applied(caller, database, script, dry_run=True)
+    assert application["status"] == "rolled_back", application
+    assert [entry["status"] for entry in application["execution_log"]] == ["succeeded", "skipped", "succeeded"]
+    assert "setval is not undone" in application["execution_log"][1]["note"]
+    async with postgres(database["connection_string"]) as connection:
+        await connection.execute("INSERT INTO orders (n) VALUES (4)")
+
+
+async def test_a_failure_after_setval_says_that_it_stays(caller: Caller) -> None:
+    database = await caller.created()
+    await applied(caller, database, THREE_ORDERS)
+    script = (
+        "SELECT setval('orders_id_seq', 100);\nDELETE FROM orders;\nSELECT 1 / 0;\nSELECT setval('orders_id_seq', 9);"
+    )
+    application = await applied(caller, database, script)
+    assert application["status"] == "failed"
+    assert application["error_message"].endswith("nothing was changed but sequences that setval has set.")
+    notes = [entry["note"] for entry in application["execution_log"][:2]]
+    assert notes == ["rolled back, but setval is not undone by a rollback", "rolled back"]
+    async with postgres(database["connection_string"]) as connection:
+        assert await connection.fetchval("SELECT last_value FROM orders_id_seq") == 100
+    # What was not reached has set nothing.
+    application = await applied(caller, database, "SELECT 1 / 0; SELECT setval('orders_id_seq', 9);")
+    assert application["error_message"].endswith("nothing was changed.")
 
 
 @each_engine

@@ -13,6 +13,7 @@ from app.hosts.adapters import Adapters
 from app.store.session import fetch
 from tests.applications.support import (
     GATED,
+    applied,
     ask,
     catalogs,
     ended,
@@ -129,10 +130,12 @@ async def test_a_dry_run_whose_worker_dies(service: RunningService, caller: Call
 async def test_a_script_that_ends_its_own_session(caller: Caller) -> None:
     """Begun anew a few times, not for ever."""
     database = await caller.created(db_type="postgres")
-    suicide = "CREATE TABLE a (id integer); SELECT pg_terminate_backend(pg_backend_pid());"
+    await applied(caller, database, "CREATE SEQUENCE numbers")
+    suicide = "CREATE TABLE a (id integer); SELECT setval('numbers', 9); SELECT pg_terminate_backend(pg_backend_pid());"
     after = await ended(caller, await ask(caller, database, suicide, wait=False))
     assert after["status"] == "failed", after
     assert "lost 3 times" in after["error_message"]
+    assert after["error_message"].endswith("Nothing was changed. What setval has set is not undone.")
     assert await tables(database) == []
 
 

@@ -1,7 +1,7 @@
 """How an application ends, in words that say what stays in the database and what does not."""
 
 from app.blueprints.applications.journal import Journal, JournalEntry, entries_of
-from app.blueprints.applications.log import Log
+from app.blueprints.applications.log import SETVAL_STAYS, Log
 from app.blueprints.applications.records import ApplicationRecord
 from app.blueprints.applications.rehearsal import Rehearsal
 from app.blueprints.applications.schemas import StatementStatus
@@ -24,6 +24,9 @@ NOT_BACK = "its host was lost, and whether the backup that the database is made 
 IN_DOUBT = "it was begun, and whether it took effect is unknown"
 
 _NOTHING = "Nothing was changed."
+_BUT_SEQUENCES = "What setval has set is not undone."
+
+_RUN = (StatementStatus.RUNNING, StatementStatus.SUCCEEDED, StatementStatus.FAILED)
 
 
 class Ending:
@@ -63,7 +66,11 @@ class Ending:
     async def fail(self, message: str) -> None:
         """Fails it before anything was started, or after all of it was undone."""
         entries = await entries_of(self._record.id)
-        _mark(entries, ROLLED_BACK, StatementStatus.SUCCEEDED)
+        # Its journal is written now and then, so one that is still to come there may have been run.
+        was_started = self._record.losses > 0 or self._record.session_reference is not None
+        if was_started and _sets_sequence(entries, StatementStatus.PENDING, *_RUN):
+            message = f"{message} {_BUT_SEQUENCES}"
+        _note_rolled_back(entries)
         _skip_rest(entries)
         await self._journal.end(ApplicationStatus.FAILED, message, entries)
 
@@ -92,9 +99,10 @@ class Ending:
 
     async def of_transaction(self, log: Log, fault: ExecutionFault | None) -> None:
         if fault is not None:
-            log.annotate(ROLLED_BACK, StatementStatus.SUCCEEDED)
+            but = " but sequences that setval has set" if _sets_sequence(log.entries, *_RUN) else ""
+            _note_rolled_back(log.entries)
             _skip_rest(log.entries)
-            message = f"{fault.message_with_line(log)}. The transaction was rolled back: nothing was changed."
+            message = f"{fault.message_with_line(log)}. The transaction was rolled back: nothing was changed{but}."
             await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
         elif self._record.is_dry_run:
             log.annotate(f"{ROLLED_BACK}: this was a dry run", StatementStatus.SUCCEEDED)
@@ -179,6 +187,17 @@ def _mark(
         if entry.status in statuses:
             entry.note = note
             entry.status = status or entry.status
+
+
+def _sets_sequence(entries: list[JournalEntry], *statuses: StatementStatus) -> bool:
+    """Whether a statement of these statuses sets what a rollback doesn't undo."""
+    return any(entry.note == SETVAL_STAYS and entry.status in statuses for entry in entries)
+
+
+def _note_rolled_back(entries: list[JournalEntry]) -> None:
+    for entry in entries:
+        if entry.status is StatementStatus.SUCCEEDED:
+            entry.note = f"{ROLLED_BACK}, but {SETVAL_STAYS}" if entry.note == SETVAL_STAYS else ROLLED_BACK
 
 
 def _skip_rest(entries: list[JournalEntry]) -> None:

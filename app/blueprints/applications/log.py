@@ -21,6 +21,9 @@ nothing else runs while they are searched."""
 _BORDER = 100
 """Left out at the end of what was searched: a value or name that is cut in two there may be too short to be known."""
 
+SETVAL_STAYS = "setval is not undone by a rollback"
+"""The note of a statement that sets a sequence, from the beginning: whoever comes after a crash sees it there."""
+
 Hide = Callable[[str], str]
 """Takes secret values, and names that are nobody's business, out of a message."""
 
@@ -131,4 +134,6 @@ def _entry(statement: PreparedStatement) -> JournalEntry:
     entry = JournalEntry(index=statement.index, line=statement.line, kind=statement.kind, sql=statement.log_text)
     if statement.left_out is not None:
         entry.status, entry.note = StatementStatus.SKIPPED, statement.left_out
+    elif statement.sets_sequence:
+        entry.note = SETVAL_STAYS
     return entry

@@ -11,7 +11,7 @@ from app.blueprints import records as blueprints
 from app.blueprints.applications import records
 from app.blueprints.applications.ends import Ending
 from app.blueprints.applications.journal import Journal, claim
-from app.blueprints.applications.log import Hide, Log
+from app.blueprints.applications.log import SETVAL_STAYS, Hide, Log
 from app.blueprints.applications.records import ApplicationRecord, values_place
 from app.blueprints.applications.rehearsal import rehearse, remove_scratch
 from app.blueprints.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
@@ -24,6 +24,8 @@ from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Log
 from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.registry import ADAPTERS
 from app.engines.scripts import ScriptEnd, ScriptSession
+
+_NOT_IN_A_DRY_RUN = f"a dry run leaves it out: {SETVAL_STAYS}"
 
 
 async def carry_out(
@@ -88,7 +90,13 @@ async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[P
     statements = await prepared(sql, record.engine, record.definitions, values, field="variables")
     # In a thread of its own, and once: there may be a megabyte of values, and thousands of messages.
     secrets = await asyncio.to_thread(secrets_of, record.definitions, values)
-    return statements, secrets.hide
+    return [_in_dry_run(one) for one in statements] if record.is_dry_run else statements, secrets.hide
+
+
+def _in_dry_run(statement: PreparedStatement) -> PreparedStatement:
+    if not statement.sets_sequence:
+        return statement
+    return msgspec.structs.replace(statement, text="", left_out=_NOT_IN_A_DRY_RUN)
 
 
 class _Run(msgspec.Struct, frozen=True):

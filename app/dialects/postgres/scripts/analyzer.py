@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Set
+from dataclasses import replace
 
 from app.contracts.base import Engine
 from app.dialects.analysis import MAX_FAULTS, MAX_STATEMENTS, Analysis, ScriptStatement, StatementSummary
@@ -9,7 +10,7 @@ from app.dialects.errors import SqlError, TooManyStatements
 from app.dialects.postgres.lexer import tokens
 from app.dialects.postgres.parser import ParsedStatement, on_deep_stack, parse_statements
 from app.dialects.postgres.recovery import all_errors
-from app.dialects.postgres.scripts import bodies, contents, extensions, kinds, psql, refusals, settings
+from app.dialects.postgres.scripts import bodies, contents, extensions, kinds, psql, refusals, sequences, settings
 from app.dialects.postgres.scripts.notices import notices
 from app.dialects.tokens import TokenKind
 
@@ -35,6 +36,7 @@ class _PostgresAnalyzer:
         self._server_functions = list(_SERVER_FUNCTION.finditer(script))[:MAX_FAULTS]
         self._needed: set[str] = set()
         self._sets_config = "set_config" in script.lower()
+        self._sequences = sequences.SequenceSetters(script)
 
     def run(self) -> Analysis:
         try:
@@ -96,14 +98,24 @@ class _PostgresAnalyzer:
         self._functions(parsed, start)
         if parsed.name == "create_extension_stmt":
             self._needs(what.object or "")
-        self._found(parsed, start, what)
+        sets_sequence = self._sequences.sets(parsed.node, self._script[start : parsed.end])
+        if sets_sequence:
+            self._analysis.notice("sequence-not-rolled-back", start, sequences.NOTICE)
+        self._found(parsed, start, what, sets_sequence=sets_sequence)
         for rule, message in notices(parsed.node):
             self._analysis.notice(rule, start, message)
 
-    def _found(self, parsed: ParsedStatement, start: int, what: StatementSummary, left_out: str | None = None) -> None:
-        self._analysis.statements.append(
-            ScriptStatement(start, parsed.end, what.kind, what.object, what.object_type, what.makes, left_out=left_out)
-        )
+    def _found(
+        self,
+        parsed: ParsedStatement,
+        start: int,
+        what: StatementSummary,
+        left_out: str | None = None,
+        *,
+        sets_sequence: bool = False,
+    ) -> None:
+        found = ScriptStatement(start, parsed.end, what.kind, what.object, what.object_type, what.makes)
+        self._analysis.statements.append(replace(found, left_out=left_out, sets_sequence=sets_sequence))
 
     def _extension(self, parsed: ParsedStatement) -> str | None:
         if parsed.name != "create_extension_stmt":

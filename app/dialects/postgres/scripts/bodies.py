@@ -1,6 +1,6 @@
 """The bodies of routines and DO blocks: text to the parser, code to PostgreSQL."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ class Body:
                 if name < len(words):
                     yield *words[name], if_not_exists
 
-    def first(self, names: frozenset[str]) -> tuple[int, str] | None:
+    def first(self, names: Set[str]) -> tuple[int, str] | None:
         """The first of these words."""
         return next(((offset, word) for offset, word in self.words if word in names), None)
 

@@ -67,11 +67,11 @@ function Run({ blueprint, first }) {
             shown=${call(false, masked)}
             onDone=${done}
           >
-            <p>Its statements run in the database as its own user. On PostgreSQL a failure leaves nothing; MySQL and MariaDB
-            keep what ran before it.</p>
+            <p>Its statements run in the database as its own user. On PostgreSQL a failure leaves nothing but what setval has
+            set; MySQL and MariaDB keep what ran before it.</p>
           <//>
         </div>
-        <p class="hint">A dry run changes nothing: PostgreSQL rolls it back, MySQL and MariaDB run it on a copy without rows.</p>
+        <p class="hint">A dry run changes nothing: PostgreSQL leaves out setval and rolls back the rest, MySQL and MariaDB run it on a copy without rows.</p>
         <${Curl} call=${call(true, masked)} idempotencyKey=${trial.key} />
       </form>
       <div>
