@@ -253,8 +253,10 @@ class Asking:
             if failure.code not in self._dialect.not_granted_codes or self._regranted:
                 raise
         # The account lacks a right: on what the tenant made when its default privileges were gone, or on nothing of
-        # the tenant's at all. Granting again shows which.
+        # the tenant's at all. Granting again shows which. The place goes first: whoever keeps one and waits for
+        # another may wait for somebody who does the same.
         self._regranted = True
+        await self._resources.aclose()
         await sessions.make_reader(self._target)
         return await self._read(sql, None)
 

@@ -8,15 +8,19 @@ import pytest
 
 from activities.control import ControlActivitiesOnStore
 from app.core.ids import engine_password
+from app.engines.querying import READER_SESSIONS
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.e2e.hosts import postgres
 from tests.queries.conftest import Asked, database_of
+from tests.queries.test_disconnects import sessions
+from tests.queries.test_previews import run, shown
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.in_process import LoneApi
 from tests.support.model_server import sql
 from tests.support.service import RunningService
 from tests.support.store import store
+from tests.support.waiting import until
 
 COUNT = sql("SELECT count(*) AS n FROM customers")
 
@@ -59,6 +63,29 @@ async def test_what_the_tenant_takes_from_it_is_given_back(service: RunningServi
         "CREATE TABLE later (n int)",
     )
     assert body_of(await asked.ask(sql("SELECT n FROM later")))["result"]["rows"] == []
+
+
+async def test_questions_that_lack_a_right_at_once(service: RunningService, on_postgres: Asked) -> None:
+    """All that have a place at the same time: none keeps it while it asks for another."""
+    denied = (
+        "CREATE FUNCTION denied() RETURNS int LANGUAGE plpgsql AS $$ BEGIN"
+        " WHILE NOT pg_try_advisory_lock_shared(7) LOOP PERFORM pg_sleep(0.02); END LOOP;"
+        " RAISE insufficient_privilege; END $$"
+    )
+    await on_postgres.run(denied, "CREATE VIEW denying AS SELECT denied() AS n")
+    text = "SELECT n FROM denying"
+    previews = [await shown(on_postgres, sql(text)) for _ in range(READER_SESSIONS - 1)]
+    async with postgres(on_postgres.database["connection_string"]) as holder:
+        await holder.execute("SELECT pg_advisory_lock(7)")
+        running = [asyncio.create_task(run(on_postgres, preview["query_id"])) for preview in previews]
+
+        async def all_in_it() -> bool:
+            return await sessions(service, on_postgres, text) == len(running)
+
+        await until(all_in_it)
+    for answer in await asyncio.gather(*running):
+        assert error_of(answer, 500, "query_execution_failed")["details"]["engine_code"] == "42501"
+    await on_postgres.run("DROP VIEW denying", "DROP FUNCTION denied")
 
 
 async def test_an_account_that_is_gone_is_made_again(service: RunningService) -> None:
