@@ -108,7 +108,7 @@ class QueryFailed(EngineError):
     """The engine refused or aborted a statement. The message is the engine's own, shortened, and may quote data.
 
     `executed` counts the earlier statements whose effects are permanent. `certain` is false when the connection was
-    lost, so that nobody knows whether the statement took effect.
+    lost or we stopped waiting, so that nobody knows whether the statement took effect.
     """
 
     def __init__(self, message: str, *, code: str | None = None, executed: int = 0, certain: bool = True) -> None:

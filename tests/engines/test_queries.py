@@ -2,18 +2,22 @@
 
 import asyncio
 import contextlib
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
-from app.engines.base import EngineError, LoginRefused, Tenant
+from app.engines.base import EngineError, EngineLimits, LoginRefused, Tenant
+from app.engines.mysql import queries as mysql_queries
 from app.engines.postgres import described
+from app.engines.postgres import queries as postgres_queries
 from app.engines.querying import QueryFailed, QueryLimits
 from tests.engines.harness import EngineHost, as_root, refusal, session_of, tenants
 from tests.engines.ways import way_to
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 LIMITS = QueryLimits(seconds=20, rows=10)
 PASSWORD = "Reader-passw0rd"
@@ -277,6 +281,67 @@ async def test_a_change_after_which_answers_cant_be_read_is_in_doubt(host: Engin
         with pytest.raises(QueryFailed, match="can't be read") as failed:
             await session.change(["SET character_set_results = utf16", "CREATE TABLE b (n INT)"])
         assert (failed.value.executed, failed.value.certain) == (1, False)
+
+
+async def test_a_write_that_is_waited_for_no_longer_is_in_doubt(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ended on the server although the account has no session left to do so."""
+    if host.flavour == "postgres":
+        pytest.skip("nothing is permanent here before the commit")
+    # MariaDB's own limit would end it.
+    lifted = "SET STATEMENT max_statement_time = 0 FOR " if host.flavour == "mariadb" else ""
+    monkeypatch.setattr(mysql_queries, "CLOSE_SECONDS", LIMIT_SECONDS)
+    monkeypatch.setattr(mysql_queries, "_MARGIN_SECONDS", 0.1)
+    async with tenants(host, limits=EngineLimits(connections=1)) as [tenant]:
+        await prepare(host, tenant, "CREATE TABLE kept (n INT)")
+        hurried = msgspec.structs.replace(LIMITS, seconds=0.5)
+        async with host.adapter.writing(tenant, hurried) as session:
+            with pytest.raises(QueryFailed, match="time limit") as failed:
+                await session.write(f"{lifted}INSERT INTO kept {slow(host)}")
+        assert not failed.value.certain
+        await gone(host, tenant)
+
+
+async def test_a_commit_that_is_waited_for_no_longer_is_in_doubt(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if host.flavour != "postgres":
+        pytest.skip("each statement commits by itself here")
+    limits: list[asyncio.Timeout] = []
+
+    @asynccontextmanager
+    async def bounded(_: QueryLimits) -> AsyncIterator[None]:
+        async with asyncio.timeout(None) as limit:
+            limits.append(limit)
+            yield
+
+    monkeypatch.setattr(postgres_queries, "_bounded", bounded)
+    patient = msgspec.structs.replace(LIMITS, seconds=600)
+    async with tenants(host) as [tenant]:
+        await prepare(
+            host,
+            tenant,
+            "CREATE TABLE first (n INT)",
+            "CREATE TABLE second (n INT)",
+            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_sleep(600); RETURN NULL; END $$",
+            "CREATE TRIGGER slow AFTER INSERT ON first FOR EACH ROW EXECUTE FUNCTION slow()",
+            "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON second DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION slow()",
+        )
+        for table, waits_in, certain in (("first", "INSERT", True), ("second", "COMMIT", False)):
+            async with host.adapter.writing(tenant, patient) as session:
+                writing = asyncio.create_task(session.write(f"INSERT INTO {table} VALUES (1)"))
+                await until(partial(runs, host, tenant, waits_in))
+                limits.pop().reschedule(0)
+                with pytest.raises(QueryFailed, match="timeout") as failed:
+                    await writing
+            assert failed.value.certain == certain
+
+
+async def runs(host: EngineHost, tenant: Tenant, beginning: str) -> bool:
+    return any(statement.startswith(beginning) for statement in await host.statements(tenant.name))
 
 
 async def test_what_is_described(host: EngineHost) -> None:

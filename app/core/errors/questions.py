@@ -55,7 +55,8 @@ class QueryAllowanceExceeded(AppError):
 
 class QueryExecutionFailed(AppError):
     """The engine refused the SQL or broke it off. The message is the engine's; `outcome_known` is false when the
-    connection was lost and it may have taken effect, `statements_executed` counts those before it that did."""
+    connection was lost or the time limit ended the wait, and it may have taken effect; `statements_executed` counts
+    those before it that did."""
 
     code, status = "query_execution_failed", 500
     example_details = MappingProxyType(

@@ -63,7 +63,7 @@ from app.engines.mysql.dumps.owning import close_owner, owner_session
 from app.engines.mysql.dumps.tools import find_tool
 from app.engines.mysql.errors import EMPTY_PASSWORD, TABLE_EXISTS, translated
 from app.engines.mysql.grants import grant_all
-from app.engines.mysql.sessions import end_overdue, end_present_sessions
+from app.engines.mysql.sessions import end_overdue, end_present_sessions, end_session
 from app.engines.naming import check_login, check_name, check_tenant, literal
 from app.engines.pacing import Pace
 from app.engines.querying import QueryLimits, ReadSession, WriteSession
@@ -430,17 +430,22 @@ class MySQLAdapter(EngineAdapter):
     @asynccontextmanager
     async def reading(self, tenant: Tenant, password: str, limits: QueryLimits) -> AsyncIterator[ReadSession]:
         check_name(tenant.name)
-        reopen = partial(self._connections.unprivileged, readers.reader_name(tenant.name), password, tenant.name)
-        async with self._session(reopen, limits, read_only=True) as connection:
-            yield queries.MySQLReadSession(connection, reopen, limits, tenant.name)
+        opened = partial(self._connections.unprivileged, readers.reader_name(tenant.name), password, tenant.name)
+        async with self._session(opened, limits, read_only=True) as connection:
+            yield queries.MySQLReadSession(connection, partial(readers.end_session, opened), limits, tenant.name)
 
     @asynccontextmanager
     async def writing(self, tenant: Tenant, limits: QueryLimits) -> AsyncIterator[WriteSession]:
         check_name(tenant.name)
         user = tenant.login or tenant.name
-        reopen = partial(self._connections.unprivileged, user, tenant.password, tenant.name)
-        async with self._session(reopen, limits, read_only=False) as connection:
-            yield queries.MySQLWriteSession(connection, reopen, limits)
+        opened = partial(self._connections.unprivileged, user, tenant.password, tenant.name)
+        async with self._session(opened, limits, read_only=False) as connection:
+            yield queries.MySQLWriteSession(connection, partial(self._end_session, user), limits)
+
+    async def _end_session(self, account: str, number: int) -> None:
+        """As the administrator: the tenant's clients may have taken all sessions of its account."""
+        async with self._connections.admin() as connection:
+            await end_session(connection, account, number)
 
     async def end_overdue(self, seconds: float) -> int:
         async with self._connections.admin() as connection:

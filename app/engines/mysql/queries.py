@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -49,10 +49,10 @@ async def prepare(connection: MySQLConnection, limits: QueryLimits, *, read_only
 
 
 class _Session:
-    def __init__(self, connection: MySQLConnection, reopen: Any, limits: QueryLimits) -> None:
-        """`reopen` opens another connection of the same account."""
+    def __init__(self, connection: MySQLConnection, end: Callable[[int], Awaitable[None]], limits: QueryLimits) -> None:
+        """`end` ends this session on the server, by its number."""
         self._connection = connection
-        self._reopen = reopen
+        self._end = end
         self._limits = limits
 
     @asynccontextmanager
@@ -76,16 +76,14 @@ class _Session:
         # It has ended, with its server perhaps, or the account is closed, and whoever closed it ended its sessions.
         with contextlib.suppress(OSError, pymysql.MySQLError, EngineError, TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS + _MARGIN_SECONDS):
-                connection = await self._reopen()
-                try:
-                    await connection.run(f"KILL {number:d}")
-                finally:
-                    connection.quit()
+                await self._end(number)
 
 
 class MySQLReadSession(_Session, ReadSession):
-    def __init__(self, connection: MySQLConnection, reopen: Any, limits: QueryLimits, database: str) -> None:
-        super().__init__(connection, reopen, limits)
+    def __init__(
+        self, connection: MySQLConnection, end: Callable[[int], Awaitable[None]], limits: QueryLimits, database: str
+    ) -> None:
+        super().__init__(connection, end, limits)
         self._database = database
 
     async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
@@ -148,7 +146,7 @@ class MySQLReadSession(_Session, ReadSession):
 
 class MySQLWriteSession(_Session, WriteSession):
     async def write(self, sql: str) -> int:
-        with _failing():
+        with _failing(writes=True):
             return await self._one(sql)
 
     async def change(self, statements: Sequence[str]) -> int:
@@ -156,13 +154,13 @@ class MySQLWriteSession(_Session, WriteSession):
             # Each statement commits by itself.
             if executed:
                 await self._check_session(executed, sql)
-            with _failing(executed):
+            with _failing(executed, writes=True):
                 await self._one(sql)
         return len(statements)
 
     async def _check_session(self, executed: int, following: str) -> None:
         """Checks that what was run is permanent, and that the server will read the next statement as it was judged."""
-        with _failing(executed):
+        with _failing(executed, writes=True):
             async with self._watched():
                 state = await state_of(self._connection)
             state.check_lasting()
@@ -183,7 +181,7 @@ def _name(field: Any) -> str:
 
 
 @contextmanager
-def _failing(executed: int = 0) -> Iterator[None]:
+def _failing(executed: int = 0, *, writes: bool = False) -> Iterator[None]:
     """Raises the engine's error messages in place of the driver's exceptions."""
     try:
         yield
@@ -198,6 +196,7 @@ def _failing(executed: int = 0) -> Iterator[None]:
         raise QueryFailed(str(error), executed=executed) from error
     except TimeoutError:
         message = "Query execution was interrupted: the time limit was exceeded"
-        raise QueryFailed(message, code="3024", executed=executed) from None
+        # A write that nobody waits for any more may have been done in the moment in which its session was ended.
+        raise QueryFailed(message, code="3024", executed=executed, certain=not writes) from None
     except OSError as error:
         raise QueryFailed("The connection was lost.", executed=executed, certain=False) from error

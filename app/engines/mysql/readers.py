@@ -1,5 +1,7 @@
 """The SELECT-only account of a MySQL tenant."""
 
+from collections.abc import Awaitable, Callable
+
 from app.engines.mysql.accounts import account_name
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.flavours import READ_ONLY_PRIVILEGES
@@ -20,3 +22,12 @@ async def write_account(connection: MySQLConnection, name: str, password: str, *
         f"WITH MAX_USER_CONNECTIONS {2 * READER_SESSIONS:d}"
     )
     await connection.run(f"GRANT {READ_ONLY_PRIVILEGES} ON `{name}`.* TO {reader}")
+
+
+async def end_session(opened: Callable[[], Awaitable[MySQLConnection]], number: int) -> None:
+    """Ends one of the account's own sessions from another one, for which it has room."""
+    connection = await opened()
+    try:
+        await connection.run(f"KILL {number:d}")
+    finally:
+        connection.quit()

@@ -124,6 +124,14 @@ async def _end(
         left &= theirs | unknown
 
 
+async def end_session(connection: MySQLConnection, account: str, number: int) -> None:
+    """If it is still the account's: a server that was started anew gives the same numbers to others."""
+    rows = await connection.run(
+        "SELECT id FROM information_schema.processlist WHERE id = %s AND user = %s", (number, account)
+    )
+    await _kill(connection, [int(found) for (found,) in rows])
+
+
 async def end_overdue(connection: MySQLConnection, seconds: float) -> int:
     """Ends sessions in which a statement of a question has run longer than `seconds`. Returns how many."""
     rows = await connection.run(

@@ -216,7 +216,8 @@ def _failing() -> Iterator[_Progress]:
             str(error.args[0]), code=error.sqlstate, certain=not (lost and progress.committing)
         ) from error
     except TimeoutError:
-        raise QueryFailed("canceling statement due to statement timeout", code="57014") from None
+        message = "canceling statement due to statement timeout"
+        raise QueryFailed(message, code="57014", certain=not progress.committing) from None
     except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         raise QueryFailed("The connection was lost.", certain=not progress.committing) from error
 
