@@ -107,10 +107,10 @@ class Asking:
         there are some, all over again."""
         known = self._dependencies.descriptions.get(self._target.uuid)
         if known is None:
-            conversation = self._conversation(await self._connecting)
+            conversation = await self._conversation(await self._connecting)
             await self._holding(self._translate(conversation))
             return conversation
-        conversation = self._conversation(known)
+        conversation = await self._conversation(known)
         translating = asyncio.create_task(self._translate(conversation))
         try:
             await asyncio.wait((translating, self._connecting), return_when=asyncio.FIRST_COMPLETED)
@@ -123,12 +123,13 @@ class Asking:
         finally:
             translating.cancel()
             await asyncio.gather(translating, return_exceptions=True)
-        conversation = self._conversation(description)
+        conversation = await self._conversation(description)
         await self._holding(self._translate(conversation))
         return conversation
 
-    def _conversation(self, description: SchemaDescription) -> Conversation:
-        return Conversation(self._dialect, description.tables, self._question)
+    async def _conversation(self, description: SchemaDescription) -> Conversation:
+        # A large schema takes half a second.
+        return await asyncio.to_thread(Conversation, self._dialect, description.tables, self._question)
 
     async def _holding(self, translating: Awaitable[None]) -> None:
         """Waits for the model with the session open; without it where another question holds one already: one idle

@@ -1,15 +1,20 @@
 """`POST /query_executions` on real databases: results, refusals, failures and their records."""
 
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import httpx
 import pytest
 import pytest_asyncio
 
+from app.engines.querying import TableInfo
+from app.queries.translate import prompt
+from app.queries.translate.schema_text import schema_lines
 from app.store.session import fetch
 from tests.queries.conftest import Asked, unless_refused
 from tests.support.answers import body_of, error_of, field_of
+from tests.support.in_process import lone_api
 from tests.support.model_server import MODEL, says, script, sql
 from tests.support.service import RunningService
 from tests.support.store import store
@@ -392,6 +397,29 @@ async def test_a_schema_that_has_changed_since_the_last_question(service: Runnin
     body_of(await asked.ask({**sql("SELECT n FROM brand_new"), "delay": 0.3}))
     assert "brand_new" in service.model.seen[-1]["messages"][1]["content"]
     await asked.run("DROP TABLE brand_new")
+
+
+async def test_the_prompts_schema_is_made_in_a_thread(
+    service: RunningService, on_postgres: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large one takes half a second, in which nobody else would get an answer."""
+    threads: list[int] = []
+
+    def noted(tables: Sequence[TableInfo], question: str, quote: str) -> list[str]:
+        threads.append(threading.get_ident())
+        return schema_lines(tables, question, quote)
+
+    monkeypatch.setattr(prompt, "schema_lines", noted)
+    for name, value in service.model.environ.items():
+        monkeypatch.setenv(name, value)
+    async with lone_api(service.control_dsn, secret_keys=service.secret_keys, nl_model=MODEL) as api:
+        # It is unknown, known, and known no more.
+        for statements in ([], [], ["CREATE TABLE another_one (n INT)"]):
+            await on_postgres.run(*statements)
+            body_of(await ask_at(api.http, on_postgres, sql("SELECT 1")))
+    await on_postgres.run("DROP TABLE another_one")
+    assert len(threads) >= 3
+    assert threading.get_ident() not in threads
 
 
 async def test_servers_that_know_no_json_schema(service: RunningService, on_postgres: Asked) -> None:
