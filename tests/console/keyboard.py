@@ -9,11 +9,13 @@ _TYPED = 20
 """Characters."""
 
 # Which key leads from where the focus is towards the element, and how often it has to be pressed, about: a field for a
-# date has several stops, and what scrolls is one. "" when the focus is there. An editor has its own inside.
+# date has several stops, and what scrolls is one. "" when the focus is there, and stays there when the page has drawn
+# itself and run what is due then. An editor has its own inside.
 _WAY = """
-(one) => {
+async (one) => {
   const root = one.getRootNode();
   const target = root instanceof ShadowRoot ? root.host : one;
+  if (document.activeElement === target) await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
   const now = document.activeElement;
   if (now === target) return ["", 0];
   if (now === document.body || now === null) return [target.closest("main") ? "start" : "Tab", 1];

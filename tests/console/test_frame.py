@@ -36,6 +36,13 @@ TYPED = """
   return { into: labels?.[0]?.textContent, value, focused: document.hasFocus(), spellcheck };
 }
 """
+# What has the focus when the next key could arrive, which may be before the next picture.
+FOCUSED_AFTER = """
+(button) => {
+  button.click();
+  return new Promise((done) => setTimeout(() => done(document.activeElement.textContent.trim())));
+}
+"""
 MARKUP = "<img src=x onerror=alert(1)>"
 MANY = 250
 
@@ -205,6 +212,14 @@ async def test_a_dialog_waits_for_what_was_begun_in_it(visit: Visit) -> None:
     answer.set()
     await page.get_by_role("heading", name="Patient", level=1).wait_for()
     await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_the_focus_is_back_as_soon_as_a_dialog_is_gone(visit: Visit) -> None:
+    """Later it would be taken from whatever somebody has gone on to."""
+    page = await visit.open("/teams")
+    await press(page.get_by_role("button", name="New team"))
+    cancel = page.get_by_role("dialog").get_by_role("button", name="Cancel")
+    assert await cancel.evaluate(FOCUSED_AFTER) == "New team"
 
 
 async def test_a_session_that_ends_shows_the_sign_in(console: Console) -> None:

@@ -1,4 +1,4 @@
-import { html, useEffect, useId, useRef } from "../html.js";
+import { html, useId, useLayoutEffect, useRef } from "../html.js";
 
 /**
  * A modal dialog; Escape closes it, and the focus goes back to where it was. Render it while it is open.
@@ -7,7 +7,8 @@ import { html, useEffect, useId, useRef } from "../html.js";
 export function Dialog({ title, onClose, busy = false, children }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
-  useEffect(() => {
+  // A key may be pressed before the next picture: the focus isn't taken from whatever that has gone on to.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const element = dialog.current;
     element?.showModal();
