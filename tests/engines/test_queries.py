@@ -292,7 +292,7 @@ async def test_a_write_that_is_waited_for_no_longer_is_in_doubt(
     # MariaDB's own limit would end it.
     lifted = "SET STATEMENT max_statement_time = 0 FOR " if host.flavour == "mariadb" else ""
     monkeypatch.setattr(mysql_queries, "CLOSE_SECONDS", LIMIT_SECONDS)
-    monkeypatch.setattr(mysql_queries, "_MARGIN_SECONDS", 0.1)
+    monkeypatch.setattr(mysql_queries, "MARGIN_SECONDS", 0.1)
     async with tenants(host, limits=EngineLimits(connections=1)) as [tenant]:
         await prepare(host, tenant, "CREATE TABLE kept (n INT)")
         hurried = msgspec.structs.replace(LIMITS, seconds=0.5)
@@ -316,7 +316,7 @@ async def test_a_commit_that_is_waited_for_no_longer_is_in_doubt(
             limits.append(limit)
             yield
 
-    monkeypatch.setattr(postgres_queries, "_bounded", bounded)
+    monkeypatch.setattr(postgres_queries, "time_limited", bounded)
     patient = msgspec.structs.replace(LIMITS, seconds=600)
     async with tenants(host) as [tenant]:
         await prepare(

@@ -26,7 +26,7 @@ from app.engines.querying import (
     distinct,
 )
 
-_MARGIN_SECONDS = 5.0
+MARGIN_SECONDS = 5.0
 _SERVER_LOST = {2006, 2013, 2014}
 
 # The mode in which statements were judged: double quotes enclose strings, backslashes escape.
@@ -61,7 +61,7 @@ class _Session:
         number = self._connection.thread_id()
         done = False
         try:
-            async with asyncio.timeout(self._limits.seconds + _MARGIN_SECONDS):
+            async with asyncio.timeout(self._limits.seconds + MARGIN_SECONDS):
                 yield
             done = True
         except pymysql.MySQLError as error:
@@ -75,7 +75,7 @@ class _Session:
     async def _kill(self, number: int) -> None:
         # It has ended, with its server perhaps, or the account is closed, and whoever closed it ended its sessions.
         with contextlib.suppress(OSError, pymysql.MySQLError, EngineError, TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS + _MARGIN_SECONDS):
+            async with asyncio.timeout(CLOSE_SECONDS + MARGIN_SECONDS):
                 await self._end(number)
 
 

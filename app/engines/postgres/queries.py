@@ -30,7 +30,7 @@ _MAX_BATCH = 200
 _AT_ONCE = 64 * 1024
 """Of more octets rows are made in a thread: arrays take half a second for each million, in which nothing else ran."""
 _SEARCH_PATH = "public, pg_temp"
-_MARGIN_SECONDS = 5.0
+MARGIN_SECONDS = 5.0
 """How long we wait for the server to apply its own time limit."""
 
 
@@ -44,7 +44,7 @@ def settings(limits: QueryLimits, *, read_only: bool) -> dict[str, str]:
         "default_transaction_read_only": "on" if read_only else "off",
         "statement_timeout": f"{1000 * limits.seconds:.0f}",
         "lock_timeout": f"{1000 * limits.lock_seconds:.0f}",
-        "idle_in_transaction_session_timeout": f"{1000 * (limits.seconds + _MARGIN_SECONDS):.0f}",
+        "idle_in_transaction_session_timeout": f"{1000 * (limits.seconds + MARGIN_SECONDS):.0f}",
         # A statement whose client has died ends too.
         "client_connection_check_interval": "2000",
         "timezone": "UTC",
@@ -62,7 +62,7 @@ class PostgresReadSession(ReadSession):
     async def describe(self, known: SchemaDescription | None = None) -> SchemaDescription:
         metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing():
-            async with _bounded(self._limits):
+            async with time_limited(self._limits):
                 if known is not None and await described.is_still(self._connection, known.version):
                     return known
                 version = await described.version(self._connection)
@@ -72,7 +72,7 @@ class PostgresReadSession(ReadSession):
     async def read(self, sql: str) -> RowsRead:
         metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing():
-            async with _bounded(self._limits):
+            async with time_limited(self._limits):
                 # It ends with the session: there is nothing to commit.
                 await self._connection.execute(f"BEGIN READ ONLY; SET LOCAL search_path = {_SEARCH_PATH}")
                 return await self._rows(*await self._prepared(sql))
@@ -177,7 +177,7 @@ class PostgresWriteSession(WriteSession):
         """Runs all statements or none, in one transaction. Returns the rows that the last one changed."""
         metered(self._connection).begin(self._limits.max_response_bytes)
         with _failing() as progress:
-            async with _bounded(self._limits):
+            async with time_limited(self._limits):
                 transaction = self._connection.transaction()
                 await transaction.start()
                 status = ""
@@ -223,9 +223,9 @@ def _failing() -> Iterator[_Progress]:
 
 
 @asynccontextmanager
-async def _bounded(limits: QueryLimits) -> AsyncIterator[None]:
+async def time_limited(limits: QueryLimits) -> AsyncIterator[None]:
     """The server's own limits are settings, which a function of the tenant may lift for the next statement."""
-    async with asyncio.timeout(limits.seconds + _MARGIN_SECONDS):
+    async with asyncio.timeout(limits.seconds + MARGIN_SECONDS):
         yield
 
 
