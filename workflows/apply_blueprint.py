@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
@@ -31,6 +32,9 @@ class ApplyBlueprintWorkflow(ApplyBlueprint):
 
     @workflow.run
     async def run(self, request: ApplyBlueprintInput) -> None:
+        if request.cancelled:
+            await self._abandon(request)
+            return
         try:
             applied = await self._apply(request)
         except (asyncio.CancelledError, FailureError) as failure:
@@ -39,7 +43,7 @@ class ApplyBlueprintWorkflow(ApplyBlueprint):
                 return
             if not is_cancelled_exception(failure):
                 raise
-            await asyncio.shield(self._abandon(request))
+            await asyncio.shield(self._abandon(msgspec.structs.replace(request, cancelled=True)))
             if self._cancelled:
                 return
             raise

@@ -47,8 +47,9 @@ async def run_on_engine(
     urgent: bool = True,
     time_limit: timedelta = policies.ENGINE_STEP,
 ) -> Result:
-    """Runs one engine activity until it succeeds, and waits between the rounds of attempts. `action` completes the
-    sentence "Waiting to …". `urgent` says whether somebody waits for the result; `time_limit` applies to each attempt.
+    """Runs one engine activity until it succeeds, and waits between the rounds of attempts. `request` is what another
+    run goes on with when the history gets long. `action` completes the sentence "Waiting to …". `urgent` says whether
+    somebody waits for the result; `time_limit` applies to each attempt.
 
     Raises `ActivityError` when the step is cancelled or no longer wanted.
     """
@@ -64,7 +65,7 @@ async def run_on_engine(
             round_ += 1
             workflow.set_current_details(f"Waiting to {action}. The last attempt failed: {reason(failure)}")
             if workflow.info().is_continue_as_new_suggested():
-                # With the original input: every step finds what was done before.
+                # Every step finds what was done before.
                 workflow.continue_as_new(request)
             waited = await pause(round_)
 

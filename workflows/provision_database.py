@@ -106,7 +106,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
         workflow.set_current_details(f"Can't be filled: {reason(failure)}. Removing what was made.")
         failed = RestorationFailure(restoration=request.restoration, kind=kind)
         await record(RestoreRecordActivities.fail_restoration, failed, "record that it failed", local=False)
-        await remove_from_host(request, local=False)
+        await remove_from_host(msgspec.structs.replace(request, cancelled=True), local=False)
         workflow.set_current_details(f"Failed: {reason(failure)}. Nothing is left of it.")
 
     async def _undo(self, request: ProvisionDatabaseInput) -> None:

@@ -29,6 +29,8 @@ class ApplyBlueprintInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
     """The activity reads the SQL and the variables from our own database."""
 
     application: int
+    cancelled: bool = False
+    """True when it was cancelled: no more of it is run, and how far it came is recorded."""
 
 
 class ApplicationResult(Contract, frozen=True, kw_only=True):
@@ -46,7 +48,8 @@ class ApplicationActivities(ABC):
     @activity.defn(name="apply_blueprint")
     @abstractmethod
     async def apply_blueprint(self, application: int) -> ApplicationResult:
-        """Runs the script. After a worker died, finds out first what became of its attempt."""
+        """Runs the script, unless its cancellation was requested. After a worker died, finds out first what became of
+        its attempt."""
 
     @activity.defn(name="abandon_application")
     @abstractmethod

@@ -9,7 +9,9 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from app.contracts.engine import ENGINE_REFUSED, NAME_TAKEN
+from app.contracts.engine import ENGINE_REFUSED, HOST_UNAVAILABLE, NAME_TAKEN
+from app.contracts.restores import BACKUP_DAMAGED
+from app.contracts.retries import CANCEL
 from app.core.temporal import connect
 from tests.support.temporal_server import running_temporal
 from tests.support.waiting import until
@@ -66,6 +68,44 @@ async def test_a_cancelled_one_goes_on_with_cleaning_up(hasty: Client) -> None:
         await asyncio.wait_for(script.hanging.wait(), 60)
         await first.cancel()
         handle = await _went_on(hasty, first)
+        script.forever.clear()
+        await asyncio.wait_for(handle.result(), 60)
+        assert "nothing is left of it" in await details(handle)
+    assert script.calls.count("create_database") == 1
+    assert script.calls[-1] == "record_destroyed"
+
+
+async def test_a_cancelled_application_runs_nothing_when_it_goes_on(hasty: Client) -> None:
+    """By a client, and in Temporal."""
+    script = Script(
+        hangs=frozenset({"apply_blueprint"}), forever={"abandon_application": fails(HOST_UNAVAILABLE, final=True)}
+    )
+
+    async def both_hang() -> bool:
+        return script.calls == ["apply_blueprint"] * 2
+
+    async with workers(hasty, script):
+        begun = [await begin(hasty, SCENARIOS["apply-completed"]) for _ in range(2)]
+        await until(both_hang)
+        await begun[0].signal(CANCEL)
+        await begun[1].cancel()
+        again = [await _went_on(hasty, first) for first in begun]
+        script.hangs = frozenset()
+        script.forever.clear()
+        for handle in again:
+            await asyncio.wait_for(handle.result(), 60)
+            assert "Cancelled" in await details(handle)
+    assert script.calls.count("apply_blueprint") == 2
+    assert script.calls[-1] == "abandon_application"
+
+
+async def test_one_that_cannot_be_filled_goes_on_with_cleaning_up(hasty: Client) -> None:
+    script = Script(
+        {"fill_database": [fails(BACKUP_DAMAGED, final=True)]},
+        forever={"destroy_database": fails(ENGINE_REFUSED, final=True)},
+    )
+    async with workers(hasty, script):
+        handle = await _went_on(hasty, await begin(hasty, SCENARIOS["provision-from-a-source"]))
         script.forever.clear()
         await asyncio.wait_for(handle.result(), 60)
         assert "nothing is left of it" in await details(handle)

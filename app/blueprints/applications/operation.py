@@ -70,6 +70,12 @@ async def note_lost(record: ApplicationRecord) -> None:
         await request_signal(KINDS[operation.type].workflow, operation.workflow_id, RETRY_NOW)
 
 
+async def is_cancelled(record: ApplicationRecord) -> bool:
+    """Whether somebody wants it to stop, before its end is found out."""
+    operation = await _find(record.database_id, record.id)
+    return operation is not None and operation.cancel_requested_at is not None
+
+
 async def note_cancelled(database_id: int, applications: list[int], because: ReasonCode) -> None:
     """They ended before they had begun."""
     for operation in await open_on(database_id, (OperationType.APPLY_BLUEPRINT,)):

@@ -12,6 +12,7 @@ from app.blueprints.applications import records
 from app.blueprints.applications.ends import Ending
 from app.blueprints.applications.journal import Journal, claim
 from app.blueprints.applications.log import SETVAL_STAYS, Hide, Log
+from app.blueprints.applications.operation import is_cancelled
 from app.blueprints.applications.records import ApplicationRecord, values_place
 from app.blueprints.applications.rehearsal import rehearse, remove_scratch
 from app.blueprints.applications.script import STATEMENT_SECONDS, ExecutionFault, run_all
@@ -45,7 +46,8 @@ async def carry_out(
     ending = Ending(record, journal, transactional=adapter.transactional_scripts)
     if await ending.settle_last(adapter):
         return
-    if not may_run:
+    # The row too: the workflow of an attempt may have been begun anew, and know nothing of it.
+    if not may_run or await is_cancelled(record):
         await ending.fail("It was cancelled before it had changed anything.")
     elif record.database_status is not DatabaseStatus.ACTIVE:
         await ending.fail(f"The database is {record.database_status.value}. Nothing was changed.")
