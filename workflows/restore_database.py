@@ -3,7 +3,7 @@
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import FailureError
 
 from app.contracts.engine import NOT_WANTED
 from app.contracts.restores import (
@@ -41,9 +41,9 @@ class RestoreDatabaseWorkflow(RestoreDatabase):
         said = "Restored: whole, compared, and open to its tenant."
         try:
             await restoring
-        except (asyncio.CancelledError, ActivityError) as failure:
-            kind = failure_type(failure) if isinstance(failure, ActivityError) else None
-            if kind in NON_RETRYABLE and isinstance(failure, ActivityError):
+        except (asyncio.CancelledError, FailureError) as failure:
+            kind = failure_type(failure) if isinstance(failure, FailureError) else None
+            if kind in NON_RETRYABLE and isinstance(failure, FailureError):
                 failed = RestorationFailure(restoration=request.restoration, kind=kind or "")
                 await record(RestoreRecordActivities.fail_restoration, failed, "record that it failed")
                 said = f"Failed: {reason(failure)}. The data is what it was before."

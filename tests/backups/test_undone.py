@@ -3,23 +3,24 @@
 import asyncio
 from contextvars import Context
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from app.backups.admission import BackupLimits, admit_waiting
 from app.backups.final import FinalBackupPending, FinalBackups
-from app.backups.restores import in_place
+from app.backups.restores import in_place, records
 from app.contracts.backups import BackupKind, BackupStatus
-from app.contracts.queues import backup_workflow_id
+from app.contracts.queues import backup_workflow_id, restarted_workflow_id, restore_workflow_id
 from app.contracts.retries import CANCEL
 from app.operations.kinds import OperationStatus, OperationType
+from app.operations.records import rename_workflow
 from app.provisioning import service
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
-from tests.operations.support import active, code_of, latest
+from tests.operations.support import active, code_of, latest, row
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
@@ -99,6 +100,28 @@ async def test_what_there_is_is_backed_up_for_no_restore_that_has_ended(lone: Lo
     rows = await fetch("SELECT uuid, status FROM backups WHERE kind = 'before_restore' ORDER BY id")
     assert [row["status"] for row in rows] == ["cancelled"] * 3
     assert [one for one in await _signalled() if "backup" in one] == [backup_workflow_id(row["uuid"]) for row in rows]
+
+
+@pytest.mark.parametrize("way", ["cancelled", "deleted", "host lost"])
+async def test_the_workflow_that_was_begun_anew_learns_of_the_end(lone: LoneApi, way: str) -> None:
+    caller, database = await active(lone)
+    source = await add_backup(await database_row(str(database)), kind=BackupKind.MANUAL, format=_DUMPED, quotas="{}")
+    body = body_of(await caller.post(f"/databases/{database}/restorations", {"backup_uuid": str(source)}), 202)
+    [restoration] = await fetch("SELECT uuid FROM restorations")
+    began = restore_workflow_id(restoration["uuid"])
+    again = restarted_workflow_id(began, uuid4())
+    await rename_workflow(began, again)
+    if way == "cancelled":
+        data_of(await caller.post(f"/operations/{body['operation']['uuid']}/cancellations", None))
+    elif way == "deleted":
+        await _delete(database)
+    else:
+        found = await records.find(restoration["uuid"])
+        assert found is not None
+        async with transaction():
+            await in_place.end_on_lost_host(await row(database), found)
+    assert await _signalled() == [again]
+    assert (await latest(database, OperationType.RESTORE)).ended
 
 
 async def _closed(caller: Caller, database: UUID, source: UUID) -> str:

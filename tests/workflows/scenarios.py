@@ -388,6 +388,13 @@ SCENARIOS = {
         [*IN_PLACE[:3], "end_scratch"],
         details="Ended before it was done",
     ),
+    "restore-not-wanted-while-it-waits": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        _once("back_up_first", NOT_WANTED, final=True),
+        [*IN_PLACE[:4], "end_scratch"],
+        details="Ended before it was done",
+    ),
     "restore-on-another-host": Scenario(
         RestoreDatabase,
         RESTORE,

@@ -138,8 +138,8 @@ async def end_on_lost_host(record: DatabaseRecord, found: RestorationRecord) -> 
     """Its host is lost, however far it has come, with the database's row locked, in the transaction that moves the
     database. Its workflow learns of it from the row, if not from the signal, and leaves the host alone."""
     await records.end(found.uuid, RestorationOutcome.FAILED)
-    await finish(record.id, (OperationType.RESTORE,), OperationStatus.FAILED, because=ReasonCode.HOST_LOST)
     await _stop(found)
+    await finish(record.id, (OperationType.RESTORE,), OperationStatus.FAILED, because=ReasonCode.HOST_LOST)
 
 
 async def reopen(record: DatabaseRecord) -> None:
@@ -254,4 +254,8 @@ async def _end_before(found: RestorationRecord, because: ReasonCode) -> None:
 
 
 async def _stop(found: RestorationRecord) -> None:
-    await request_signal("RestoreDatabase", restore_workflow_id(found.uuid), CANCEL)
+    """Before its operation ends, which names its workflow: that may have been begun anew."""
+    name = restore_workflow_id(found.uuid)
+    for operation in await open_on(found.database_id, (OperationType.RESTORE,)):
+        if operation.workflow_id is not None and operation.workflow_id.startswith(name):
+            await request_signal("RestoreDatabase", operation.workflow_id, CANCEL)
