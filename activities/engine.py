@@ -1,8 +1,8 @@
 """Activities that work on tenant engines."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from uuid import UUID
 
 from temporalio import activity
@@ -146,23 +146,34 @@ class EngineActivitiesOnHosts(EngineActivities):
     @activity.defn(name="remove_remnant")
     async def remove_remnant(self, remnant: RemnantRef) -> None:
         with as_failures():
-            async with database_lock(remnant.database):
-                record = await records.find(remnant.database)
-                if record is not None and (record.host_id, record.engine_name) == (remnant.host_id, remnant.name):
-                    return
-                try:
-                    tenant = Tenant(name=remnant.name, password="", marker=marker(remnant.database))
-                    team_id = None if record is None else record.team_id
-                    kind = self._slots.team_slot if remnant.keep_data else self._slots.removal_slot
-                    async with kind(remnant.host_id, team_id):
-                        adapter = await self._adapters.of_host(remnant.host_id)
-                        await (adapter.revoke(tenant) if remnant.keep_data else adapter.destroy(tenant))
-                except NameTaken:
-                    # Not ours: it is the reason why this place was abandoned, and stays untouched.
-                    activity.logger.info("the name there is a stranger's; left alone")
-                except HostRemoved:
-                    # It may never come back. Should it be registered again, `Reconcile` finds what lies there.
-                    activity.logger.info("the host was removed; what lies there is left alone")
+            await self._at_remnant(remnant, self._slots.removal_slot, lambda adapter, tenant: adapter.destroy(tenant))
+
+    @activity.defn(name="close_remnant")
+    async def close_remnant(self, remnant: RemnantRef) -> None:
+        with as_failures():
+            await self._at_remnant(remnant, self._slots.team_slot, lambda adapter, tenant: adapter.revoke(tenant))
+
+    async def _at_remnant(
+        self,
+        remnant: RemnantRef,
+        slot: Callable[[int, int | None], AbstractAsyncContextManager[None]],
+        step: Callable[[EngineAdapter, Tenant], Awaitable[object]],
+    ) -> None:
+        """Takes the step there, unless the database is placed there by now."""
+        async with database_lock(remnant.database):
+            record = await records.find(remnant.database)
+            if record is not None and (record.host_id, record.engine_name) == (remnant.host_id, remnant.name):
+                return
+            try:
+                tenant = Tenant(name=remnant.name, password="", marker=marker(remnant.database))
+                async with slot(remnant.host_id, None if record is None else record.team_id):
+                    await step(await self._adapters.of_host(remnant.host_id), tenant)
+            except NameTaken:
+                # Not ours: it is the reason why this place was abandoned, and stays untouched.
+                activity.logger.info("the name there is a stranger's; left alone")
+            except HostRemoved:
+                # It may never come back. Should it be registered again, `Reconcile` finds what lies there.
+                activity.logger.info("the host was removed; what lies there is left alone")
 
     async def _measure_retained(self, record: DatabaseRecord) -> None:
         """Measures the retained data, now that nobody writes any more: it counts against the team's limit on

@@ -8,6 +8,7 @@ from workflows.apply_blueprint import ApplyBlueprintWorkflow
 from workflows.apply_credentials import ApplyCredentialsWorkflow
 from workflows.apply_limits import ApplyLimitsWorkflow
 from workflows.backup_database import BackupDatabaseWorkflow
+from workflows.close_remnant import CloseRemnantWorkflow
 from workflows.close_usage import CloseUsageWorkflow
 from workflows.delete_database import DeleteDatabaseWorkflow
 from workflows.deliver_webhook import DeliverWebhookWorkflow
@@ -27,6 +28,7 @@ CONTROL_WORKFLOWS = (
     ApplyAccessWorkflow,
     ApplyCredentialsWorkflow,
     RemoveRemnantWorkflow,
+    CloseRemnantWorkflow,
     RefillPoolWorkflow,
     SweepWorkflow,
     ReconcileWorkflow,

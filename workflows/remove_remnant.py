@@ -13,11 +13,8 @@ class RemoveRemnantWorkflow(RemoveRemnant):
 
     @workflow.run
     async def run(self, request: RemoveRemnantInput) -> None:
-        remnant = RemnantRef(
-            database=request.database, host_id=request.host_id, name=request.name, keep_data=request.keep_data
-        )
-        doing = "close" if request.keep_data else "remove"
-        action = f"{doing} what database {request.database} left on host {request.host_id}"
+        remnant = RemnantRef(database=request.database, host_id=request.host_id, name=request.name)
+        action = f"remove what database {request.database} left on host {request.host_id}"
         step = EngineActivities.remove_remnant
         await run_on_engine(request, step, remnant, action, urgent=False, time_limit=DESTRUCTION_LIMIT)
-        workflow.set_current_details("Closed; its data stays." if request.keep_data else "Removed.")
+        workflow.set_current_details("Removed.")

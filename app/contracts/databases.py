@@ -68,12 +68,12 @@ class ApplyAccessInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
 
 
 class RemoveRemnantInput(DatabaseWorkflowInput, frozen=True, kw_only=True):
+    """Of `CloseRemnant` too."""
+
     host_id: int
     """The abandoned host, which may still have parts of the database."""
     name: str
     """The name of those parts on that host."""
-    keep_data: bool = False
-    """Access to it ends, and its data stays: it may be newer than what the database has elsewhere."""
 
 
 @workflow.defn(name="ProvisionDatabase")
@@ -117,6 +117,16 @@ class ApplyAccess(ABC):
 @workflow.defn(name="RemoveRemnant")
 class RemoveRemnant(ABC):
     """Removes what a failed attempt left on an abandoned host, once that host is available again."""
+
+    @workflow.run
+    @abstractmethod
+    async def run(self, request: RemoveRemnantInput) -> None: ...
+
+
+@workflow.defn(name="CloseRemnant")
+class CloseRemnant(ABC):
+    """Ends access to what a moved database left on its lost host, once that host is available again. Its data stays: it
+    may be newer than what the database has elsewhere."""
 
     @workflow.run
     @abstractmethod

@@ -31,8 +31,6 @@ class RemnantRef(Contract, frozen=True, kw_only=True):
     database: UUID
     host_id: int
     name: str
-    keep_data: bool = False
-    """Nobody gets in to it, and its data stays."""
 
 
 DESTRUCTION_LIMIT = timedelta(minutes=10)
@@ -80,3 +78,8 @@ class EngineActivities(ABC):
     async def remove_remnant(self, remnant: RemnantRef) -> None:
         """Removes what has that name on that host, unless the database is placed there by now. Does nothing on a host
         that was removed."""
+
+    @activity.defn(name="close_remnant")
+    @abstractmethod
+    async def close_remnant(self, remnant: RemnantRef) -> None:
+        """Ends all access to what has that name there, in the same cases. Its data stays."""

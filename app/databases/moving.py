@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from app.contracts.base import DatabaseStatus
 from app.contracts.control import HostFailure
-from app.contracts.databases import Placement, RemoveRemnant, RemoveRemnantInput
+from app.contracts.databases import CloseRemnant, Placement, RemoveRemnant, RemoveRemnantInput
 from app.contracts.queues import remnant_workflow_id
 from app.core.ids import engine_name, new_uuid
 from app.core.metrics.counters import PROVISIONING_MOVES
@@ -49,7 +49,7 @@ async def move_lost(record: DatabaseRecord, host_id: int) -> None:
         record.id,
         host_id,
     )
-    await _ask_for_removal(record, keep_data=True)
+    await _begin_on_remnant(CloseRemnant, record)
 
 
 async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
@@ -62,12 +62,12 @@ async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
         name,
     )
     if record.remote_since is not None:
-        await _ask_for_removal(record, keep_data=False)
+        await _begin_on_remnant(RemoveRemnant, record)
 
 
-async def _ask_for_removal(record: DatabaseRecord, *, keep_data: bool) -> None:
+async def _begin_on_remnant(workflow: type[RemoveRemnant] | type[CloseRemnant], record: DatabaseRecord) -> None:
     await request_start(
-        RemoveRemnant,
+        workflow,
         remnant_workflow_id(record.uuid, record.host_id, new_uuid()),
         RemoveRemnantInput(
             database=record.uuid,
@@ -76,7 +76,6 @@ async def _ask_for_removal(record: DatabaseRecord, *, keep_data: bool) -> None:
             team_id=record.team_id,
             host_id=record.host_id,
             name=record.engine_name,
-            keep_data=keep_data,
         ),
         priority=NORMAL,
     )

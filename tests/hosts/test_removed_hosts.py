@@ -58,14 +58,14 @@ async def _remove(host_id: int) -> None:
         await remove_host(host_id)
 
 
-@pytest.mark.parametrize("keep_data", [True, False])
-async def test_nothing_is_left_to_remove_from_it(on_bench: Bench, keep_data: bool) -> None:
+@pytest.mark.parametrize("closing", [True, False])
+async def test_nothing_is_left_to_remove_from_it(on_bench: Bench, closing: bool) -> None:
     made = await on_bench.create()
     database = UUID(made["uuid"])
     old = await _move_away(on_bench, database)
     await _remove(old)
-    remnant = RemnantRef(database=database, host_id=old, name=made["db_name"], keep_data=keep_data)
-    await on_bench.steps.remove_remnant(remnant)
+    remnant = RemnantRef(database=database, host_id=old, name=made["db_name"])
+    await (on_bench.steps.close_remnant(remnant) if closing else on_bench.steps.remove_remnant(remnant))
 
 
 async def test_a_create_that_comes_too_late_is_told_so(on_bench: Bench) -> None:

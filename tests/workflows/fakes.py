@@ -107,6 +107,10 @@ class FakeEngine(EngineActivities):
     async def remove_remnant(self, remnant: RemnantRef) -> None:
         await self._script.perform(remnant)
 
+    @activity.defn(name="close_remnant")
+    async def close_remnant(self, remnant: RemnantRef) -> None:
+        await self._script.perform(remnant)
+
 
 class FakeControl(ControlActivities):
     def __init__(self, script: Script) -> None:

@@ -27,6 +27,7 @@ from app.contracts.databases import (
     ApplyAccessInput,
     ApplyLimits,
     ApplyLimitsInput,
+    CloseRemnant,
     DeleteDatabase,
     DeleteDatabaseInput,
     Placement,
@@ -448,6 +449,7 @@ SCENARIOS = {
         _once("remove_remnant", HOST_UNAVAILABLE, times=ROUND),
         [*["remove_remnant"] * (ROUND + 1)],
     ),
+    "remnant-closed": Scenario(CloseRemnant, REMNANT, Script, ["close_remnant"], details="Closed; its data stays"),
     "pool-full": Scenario(RefillPool, None, Script, LOOKED, details="3 of 3 ready"),
     "pool-short": Scenario(
         RefillPool,

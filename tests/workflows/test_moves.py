@@ -29,8 +29,8 @@ def _failure(database: UUID, placement: Placement, *, name_taken: bool = False) 
     return HostFailure(database=database, placement=placement, name_taken=name_taken, reason="no answer in time")
 
 
-async def _remnants() -> list[tuple[int, str]]:
-    rows = await fetch("SELECT input::text AS input FROM workflow_starts WHERE workflow = 'RemoveRemnant' ORDER BY id")
+async def _remnants(workflow: str = "RemoveRemnant") -> list[tuple[int, str]]:
+    rows = await fetch("SELECT input::text AS input FROM workflow_starts WHERE workflow = $1 ORDER BY id", workflow)
     inputs = [msgspec.json.decode(row["input"]) for row in rows]
     return [(one["host_id"], one["name"]) for one in inputs]
 
@@ -65,6 +65,19 @@ async def test_each_return_to_a_host_is_cleared_by_a_removal_of_its_own(lone: Lo
         await fetch("UPDATE engine_hosts SET sick_until = NULL")
     assert await _remnants() == given_up
     assert given_up[0] == given_up[2]
+
+
+async def test_what_a_lost_host_has_is_closed_and_not_removed(lone: LoneApi) -> None:
+    """By a name of its own: what doesn't know it leaves it alone."""
+    database, first = await _placed(lone)
+    await states.begin_remote(database)
+    other = await lone.add_host()
+    async with transaction():
+        record = await records.find_for_update(database)
+        assert record is not None
+        await moving.move_lost(record, other)
+    assert await _remnants() == []
+    assert await _remnants("CloseRemnant") == [(first.host_id, first.name)]
 
 
 async def test_a_taken_name_is_changed_on_the_same_host(lone: LoneApi) -> None:

@@ -81,6 +81,7 @@ STUCK = {
     "apply_limits": ("limits-in-force", HOST_UNAVAILABLE, "db-1: no answer in time"),
     "apply_access": ("access-in-force", HOST_UNAVAILABLE, "db-1: no answer in time"),
     "remove_remnant": ("remnant-removed", HOST_UNAVAILABLE, "db-1: no answer in time"),
+    "close_remnant": ("remnant-closed", HOST_UNAVAILABLE, "db-1: no answer in time"),
 }
 
 

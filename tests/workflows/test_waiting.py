@@ -23,6 +23,7 @@ STEPS = {
     "credentials-in-force": "apply_credentials",
     "apply-completed": "apply_blueprint",
     "remnant-removed": "remove_remnant",
+    "remnant-closed": "close_remnant",
 }
 """The step on a host, by the scenario of a workflow that takes it."""
 

@@ -80,7 +80,7 @@ async def in_use(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
 
 
 async def left_open(inspection: Inspection) -> list[tuple[FoundTenant, UUID]]:
-    """What moved databases left on the host, and still lets their tenants in, with those databases. `RemoveRemnant`
+    """What moved databases left on the host, and still lets their tenants in, with those databases. `CloseRemnant`
     closes it, unless the host was removed first, and registered again afterwards."""
     admitting = [found for found in of(inspection) if found.admits]
     owners = await _owners([found.marker for found in admitting])

@@ -254,5 +254,5 @@ BACKUPS = {
     "RestoreDatabase": _long("RestoreDatabase", _restore, waits="exchange_data", in_the_run=True),
     "RestoreDatabase, in vain": _long("RestoreDatabase", _restore_in_vain, "prepare_restoration", "fill_database"),
     "RestoreDatabase, evacuated": _long("RestoreDatabase", _move, waits="fill_database"),
-    "RemoveRemnant, closing": _long("RemoveRemnant", _closing, waits="remove_remnant"),
+    "CloseRemnant": _long("CloseRemnant", _closing, waits="close_remnant"),
 }

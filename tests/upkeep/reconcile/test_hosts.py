@@ -115,7 +115,7 @@ async def test_what_a_move_left_behind_is_removed_and_the_database_is_not(bench:
 
 
 async def test_what_a_moved_database_left_open_is_closed_and_kept(bench: Bench, caller: Caller) -> None:
-    """`RemoveRemnant` had ended when its host was removed; now the host is registered again."""
+    """`CloseRemnant` had ended when its host was removed; now the host is registered again."""
     made = await caller.created(db_type=bench.host.engine)
     record = await databases.find(UUID(made["uuid"]))
     assert record is not None
