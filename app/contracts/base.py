@@ -5,8 +5,14 @@ from enum import StrEnum
 import msgspec
 
 
-class Contract(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that crosses a process boundary: the input or result of a workflow or an activity."""
+class Contract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A value that crosses a process boundary: the input or result of a workflow or an activity.
+
+    The process at the other end may have another version. A field that it doesn't know may change what is to be done:
+    it refuses the value, and a process that knows the field takes it later. A field with its default says nothing new
+    and is left out, so that every version takes the value. So a field that is added has a default, and no field goes,
+    or gets a default or another one later.
+    """
 
 
 class WorkflowInput(Contract, frozen=True, kw_only=True):
