@@ -131,7 +131,8 @@ class History:
             await self._measure([database], octets, at)
         record = await _record(database)
         never = record.status is DatabaseStatus.DELETED and database not in self._measured_at
-        if at > self._measured_at.get(database, 0) and not never:
+        # Nobody measures what is not whole.
+        if record.restoring_at is None and at > self._measured_at.get(database, 0) and not never:
             self._measured_at[database] = at
             self.model.change(database, storage=0 if record.destroyed_at else octets)
 
