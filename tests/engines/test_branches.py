@@ -143,6 +143,8 @@ async def test_no_session_goes_on_because_transactions_are_not_listed(
         raise TransactionsNotListed("there are too many")
 
     async with tenants(host) as [tenant]:
+        # Where the server shows which tenant's tables a branch without a session locks, that is looked up too.
+        await (await prepare(host, tenant, "'kept'")).close()
         session = await host.login(tenant)
         with monkeypatch.context() as patch:
             patch.setattr(branches, "open_transactions", unlisted)

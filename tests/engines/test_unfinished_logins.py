@@ -1,11 +1,11 @@
-"""Logins that begin and don't finish: they hold up no end of a tenant's access, don't outlive it, and count as nobody's
-sessions."""
+"""Logins that begin and don't finish, and sessions that change to another account and don't: they hold up no end of a
+tenant's access, don't outlive it, and count as nobody's sessions."""
 
 import asyncio
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, cast
 
 import aiomysql
 import pymysql
@@ -13,7 +13,9 @@ import pytest
 from pymysql.constants import COMMAND
 
 from app.engines.base import Access, Login, Tenant
-from tests.engines.harness import EngineHost, kind_of, tenants
+from app.engines.mysql import sessions
+from app.engines.mysql.connection import MySQLConnection
+from tests.engines.harness import EngineHost, kind_of, new_tenant, session_of, tenants
 from tests.support.waiting import ended, until
 
 CLIENTS = 4
@@ -122,22 +124,45 @@ async def test_a_login_that_began_with_an_older_password_is_ended_with_the_sessi
 
 async def test_a_session_that_is_changing_to_a_revoked_account_ends(host: EngineHost) -> None:
     _skip_postgres(host)
-    async with tenants(host, 2) as [tenant, other]:
-        session = _HeldLogin(host, other, other.name, plugin="")
+    async with tenants(host, 2) as [tenant, other], _changing(host, other, tenant) as (session, changing):
+        await host.adapter.revoke(tenant)
         session.go.set()
-        await session._connect()
-        session.asked.clear()
-        session.go.clear()
-        changing = asyncio.create_task(session.become(tenant))
-        try:
-            await _asked(session, changing)
-            await host.adapter.revoke(tenant)
-            session.go.set()
+        with pytest.raises(pymysql.MySQLError):
+            await changing
+
+
+async def test_a_session_that_fails_to_change_its_account_writes_nothing_when_frozen(host: EngineHost) -> None:
+    """MariaDB gives it back the rights that it had before."""
+    _skip_postgres(host)
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE kept (n int)")
+        async with _changing(host, tenant, new_tenant()) as (held, changing):
+            await host.adapter.freeze(tenant)
+            held.go.set()
             with pytest.raises(pymysql.MySQLError):
                 await changing
-        finally:
-            await ended(changing)
-            session.close()
+            with suppress(pymysql.MySQLError, OSError):
+                await held.query("INSERT INTO kept VALUES (1)")
+                await held.commit()
+        assert await host.as_root_in(tenant, f"SELECT count(*) FROM {tenant.name}.kept") == [(0,)]
+
+
+async def test_a_login_that_nothing_stops_holds_up_no_revocation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "ARRIVAL_SECONDS", 0.0)
+    server = _DeafServer()
+    await sessions.end_present_sessions(cast(MySQLConnection, server), "tenant", logging_in=True)
+    assert "KILL 7" in server.ran
+
+
+async def test_logins_that_are_not_finished_take_connections_of_their_server(host: EngineHost) -> None:
+    _skip_postgres(host)
+    async with tenants(host) as [tenant], AsyncExitStack() as held:
+        before = (await host.adapter.session_counts()).open
+        for _ in range(CLIENTS):
+            await held.enter_async_context(_held(host, tenant, tenant.name))
+        assert (await host.adapter.session_counts()).open >= before + CLIENTS
+        await host.adapter.revoke(tenant)
 
 
 async def test_logins_that_are_not_finished_are_no_sessions(host: EngineHost) -> None:
@@ -147,19 +172,61 @@ async def test_logins_that_are_not_finished_are_no_sessions(host: EngineHost) ->
         login = _HeldLogin(host, tenant, tenant.name)
         connecting = asyncio.create_task(login._connect())
         try:
-            await until(lambda: host.sessions(tenant.name))
-            assert await host.adapter.sessions([tenant.name]) == {}
-            assert tenant.name not in (await host.adapter.session_counts()).by_name
-            assert await host.adapter.open_sessions(tenant) == {tenant.name: 0}
-            assert (await host.adapter.measure([tenant.name]))[tenant.name].connections == 0
-            assert await host.adapter.end_surplus(tenant.name, 0) == 0
-            assert await host.sessions(tenant.name) == 1
+            await _expect_nobodys(host, tenant)
             login.go.set()
             await connecting
             await until(lambda: host.adapter.sessions([tenant.name]))
         finally:
             await ended(connecting)
             login.close()
+
+
+async def test_a_session_that_is_changing_to_anothers_account_is_not_theirs(host: EngineHost) -> None:
+    if host.flavour != "mariadb":
+        pytest.skip("it shows nobody's name before the change is finished")
+    async with tenants(host, 2) as [tenant, other], _changing(host, other, tenant):
+        await _expect_nobodys(host, tenant)
+
+
+async def _expect_nobodys(host: EngineHost, tenant: Tenant) -> None:
+    """The one session that the server shows with the tenant's name counts nowhere, and isn't ended."""
+    await until(lambda: host.sessions(tenant.name))
+    assert await host.adapter.sessions([tenant.name]) == {}
+    assert tenant.name not in (await host.adapter.session_counts()).by_name
+    assert await host.adapter.open_sessions(tenant) == {tenant.name: 0}
+    assert (await host.adapter.measure([tenant.name]))[tenant.name].connections == 0
+    assert await host.adapter.end_surplus(tenant.name, 0) == 0
+    assert await host.sessions(tenant.name) == 1
+
+
+class _DeafServer:
+    """KILL doesn't reach a login on it, as while it looks up the name of the client's address."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def run(self, statement: str, _values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        self.ran.append(statement)
+        return [] if statement.startswith("KILL") else [(7, "unauthenticated user", 0)]
+
+
+@asynccontextmanager
+async def _changing(
+    host: EngineHost, own: Tenant, other: Tenant
+) -> AsyncIterator[tuple[_HeldLogin, asyncio.Task[None]]]:
+    """A session of `own` that has begun to change to the account of `other`, and the change."""
+    session = _HeldLogin(host, own, own.name, plugin="")
+    session.go.set()
+    await session._connect()
+    session.asked.clear()
+    session.go.clear()
+    changing = asyncio.create_task(session.become(other))
+    try:
+        await _asked(session, changing)
+        yield session, changing
+    finally:
+        await ended(changing)
+        session.close()
 
 
 async def _user_of(host: EngineHost, tenant: Tenant, password: str) -> Login:

@@ -253,8 +253,9 @@ class MySQLAdapter(EngineAdapter):
             # Where there is something to lift, that waits for every transaction that has used the database.
             await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
             if not complete:
-                # A session keeps the rights that it had when it selected its database.
-                await end_present_sessions(connection, tenant.name, dumps=False)
+                # A session keeps the rights that it had when it selected its database. One that is changing to
+                # another account, whichever it names, gets them back when that fails.
+                await end_present_sessions(connection, tenant.name, dumps=False, logging_in=True)
                 await ending_blockers(connection, tenant.name, partial(removal.lift_read_only, connection, tenant.name))
                 await bookkeeping.mark_frozen(connection, tenant.name, FreezeState.COMPLETE)
 

@@ -9,11 +9,13 @@ transaction of the server is the tenant's; on MySQL also the ids that one of its
 import asyncio
 from collections.abc import Sequence
 
+import structlog
+
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.errors import NO_SUCH_BRANCH, ignored
 from app.engines.mysql.flavours import MYSQL
-from app.engines.mysql.transactions import DETACHED, open_transactions
+from app.engines.mysql.transactions import DETACHED, TransactionsNotListed, open_transactions
 
 _HOLDING_TABLES = "SELECT DISTINCT engine_transaction_id FROM performance_schema.data_locks WHERE object_schema = %s"
 # MariaDB shows locks only while somebody waits for them; the waiting DROP DATABASE is ours.
@@ -33,6 +35,9 @@ WHERE t.processlist_id IN %s AND e.xa_state = 'PREPARED'
 """
 _LOOKS = 5
 _AGAIN_SECONDS = 0.15
+
+
+log = structlog.get_logger(__name__)
 
 
 async def transactions_of_sessions(connections: MySQLConnections, sessions: list[int]) -> set[int]:
@@ -109,6 +114,17 @@ async def roll_back_all_of(connection: MySQLConnection, connections: MySQLConnec
         return False
     await roll_back(connection, xids)
     return True
+
+
+async def roll_back_what_is_known(
+    connection: MySQLConnection, connections: MySQLConnections, name: str, transactions: set[int]
+) -> None:
+    """As `roll_back_all_of`, where nothing waits for it. Another tenant may have more transactions than the server
+    lists: no reason to let this one, `name`, go on."""
+    try:
+        await roll_back_all_of(connection, connections, transactions)
+    except TransactionsNotListed as error:
+        log.warning("transactions_not_listed", tenant=name, reason=str(error))
 
 
 async def _prepared(connection: MySQLConnection) -> list[str]:

@@ -10,18 +10,18 @@ from app.engines.mysql.accounts import account_name, dump_helpers
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.mysql.readers import reader_name
+from app.engines.mysql.sessions import LOGGING_IN
 from app.engines.naming import HELPER_SEPARATOR
 
-# Who is logging in is nobody yet, whatever name MariaDB shows.
-_COUNTS = """
-SELECT SUBSTRING_INDEX(user, %s, 1), COUNT(*) FROM information_schema.processlist
-WHERE user NOT IN ('system user', 'event_scheduler') AND user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1)
-  AND command <> 'Connect' GROUP BY 1
-"""
-_SESSIONS = """
-SELECT id, user FROM information_schema.processlist WHERE (user = %s OR LEFT(user, %s) = %s) AND command <> 'Connect'
+# A login that isn't finished is nobody's, and takes one of the server's connections like any other.
+_COUNTS = f"""
+SELECT IF({LOGGING_IN}, '?', SUBSTRING_INDEX(user, %s, 1)), COUNT(*) FROM information_schema.processlist
+WHERE user NOT IN ('system user', 'event_scheduler') AND user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1) GROUP BY 1
+"""  # noqa: S608  constants
+_SESSIONS = f"""
+SELECT id, user FROM information_schema.processlist WHERE (user = %s OR LEFT(user, %s) = %s) AND NOT {LOGGING_IN}
 ORDER BY command = 'Sleep' DESC, time DESC, id
-"""
+"""  # noqa: S608  constants
 
 
 async def counts(connection: MySQLConnection) -> SessionCounts:

@@ -41,7 +41,7 @@ async def end_access(connection: MySQLConnection, connections: MySQLConnections,
     # Only now: an open session keeps its rights, and a client that may still log in comes back.
     transactions = await end_sessions(connection, connections, name)
     transactions |= await branches.transactions_in_database(connection, name)
-    await branches.roll_back_all_of(connection, connections, transactions)
+    await branches.roll_back_what_is_known(connection, connections, name, transactions)
 
 
 async def end_dumps(connection: MySQLConnection, name: str, *purposes: str) -> int:

@@ -25,11 +25,18 @@ QUESTION_MARK = "/* headwater question */"
 """A comment before statements that a question runs with the tenant's own account, so that they can be distinguished
 from the tenant's."""
 _READER_SUFFIX = HELPER_SEPARATOR + READER_PURPOSE
+LOGGING_IN = "command IN ('Connect', 'Change user')"
+"""Of a row of the process list. It is nobody's session yet: MariaDB shows whatever name the client gave, before it has
+proven anything, and while a session changes to another account that may last for as long as its client likes."""
 _SHOWN = """
 SELECT id, user, theirs FROM (
     SELECT id, user, command, user = %s OR %s AND LEFT(user, %s) = %s AS theirs FROM information_schema.processlist
 ) p WHERE theirs OR user = 'unauthenticated user' OR command = 'Change user'
 """
+_COUNTED = f"""
+SELECT user, COUNT(*) FROM information_schema.processlist
+WHERE (user = %s OR LEFT(user, %s) = %s) AND NOT {LOGGING_IN} GROUP BY 1
+"""  # noqa: S608  constants
 _OVERDUE = """
 SELECT id FROM information_schema.processlist
 WHERE command <> 'Sleep' AND time > %s AND (RIGHT(user, %s) = %s OR LEFT(info, %s) = %s)
@@ -107,7 +114,8 @@ async def _end(
     account as it is now, and clients may try for ever.
 
     A login reads the account when it begins, and is let in by what it has read then, however long its client takes;
-    MySQL shows whose it is only at its end.
+    MySQL shows whose it is only at its end. One that was ended by then runs no statement any more, so it isn't waited
+    for: while the server looks up the name of its client's address, nothing stops it.
     """
     began = time.monotonic()
     theirs, unknown = await look()
@@ -121,7 +129,7 @@ async def _end(
             raise EngineError(f"sessions of {name} don't end")
         await asyncio.sleep(_POLL_SECONDS)
         theirs, unknown = await look()
-        left &= theirs | unknown
+        left &= theirs if late else theirs | unknown
 
 
 async def end_session(connection: MySQLConnection, account: str, number: int) -> None:
@@ -149,11 +157,7 @@ async def _kill(connection: MySQLConnection, sessions: list[int]) -> list[int]:
 
 async def count_sessions(connection: MySQLConnection, name: str) -> dict[str, int]:
     """How many sessions each account of the tenant has open."""
-    rows = await connection.run(
-        "SELECT user, COUNT(*) FROM information_schema.processlist "
-        "WHERE (user = %s OR LEFT(user, %s) = %s) AND command <> 'Connect' GROUP BY 1",
-        (name, len(name) + 1, name + HELPER_SEPARATOR),
-    )
+    rows = await connection.run(_COUNTED, (name, len(name) + 1, name + HELPER_SEPARATOR))
     return {str(user): int(count) for user, count in rows}
 
 

@@ -13,6 +13,7 @@ from app.engines.mysql import shared_files
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.connections import LOCK_SECONDS
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, TIMED_OUT, ignored, translated
+from app.engines.mysql.sessions import LOGGING_IN
 from app.engines.naming import HELPER_SEPARATOR
 
 _DATABASES = "SELECT schema_name, 0 FROM information_schema.schemata WHERE schema_name IN %s"
@@ -26,11 +27,10 @@ SELECT table_schema, SUM(COALESCE(data_length, 0) + COALESCE(index_length, 0)) F
 WHERE table_schema IN %s AND table_type = 'BASE TABLE' AND engine <> 'InnoDB' GROUP BY 1
 """
 
-_SESSIONS = """
+_SESSIONS = f"""
 SELECT SUBSTRING_INDEX(user, %s, 1), id FROM information_schema.processlist
-WHERE SUBSTRING_INDEX(user, %s, 1) IN %s AND command <> 'Connect'
-"""
-# MariaDB shows a login under the name that it gave, before it has proven anything.
+WHERE SUBSTRING_INDEX(user, %s, 1) IN %s AND NOT {LOGGING_IN}
+"""  # noqa: S608  constants
 
 
 log = structlog.get_logger(__name__)

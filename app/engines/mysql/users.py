@@ -60,8 +60,8 @@ async def put(connection: MySQLConnection, name: str, login: Login, *, revoked: 
     frozen = await bookkeeping.freeze_state(connection, name) is not FreezeState.NONE
     await grant(connection, name, login.name, login.access, frozen=frozen, new=not exists)
     if held is not row.access:
-        # A session keeps the rights that it had when it selected its database.
-        await end_present_sessions(connection, login.name, helpers=False)
+        # A session keeps the rights that it had when it selected its database, also if it fails to change its account.
+        await end_present_sessions(connection, login.name, helpers=False, logging_in=True)
         await bookkeeping.write_user(connection, login.name, row)
 
 
@@ -77,7 +77,7 @@ async def remove(connection: MySQLConnection, connections: MySQLConnections, nam
         unknown = connection.flavour.identified(secrets.token_urlsafe(32))
         await connection.run(f"ALTER USER {account_name(user)} {unknown} ACCOUNT LOCK")
         transactions = await end_sessions(connection, connections, user, helpers=False)
-        await branches.roll_back_all_of(connection, connections, transactions)
+        await branches.roll_back_what_is_known(connection, connections, name, transactions)
     elif user in users:
         users[user] = msgspec.structs.replace(users[user], removed=True)
     await _drop_unused(connection, name, users)
