@@ -99,6 +99,7 @@ def test_lines_are_listed_together() -> None:
         ("CREATE FUNCTION f() RETURNS bigint LANGUAGE sql AS $$ SELECT setval('a', 1) $$", "SELECT f()"),
         ("CREATE FUNCTION f() RETURNS bigint LANGUAGE sql BEGIN ATOMIC; SELECT setval('a', 1); END", "SELECT f()"),
         ("PREPARE f AS SELECT setval('a', 1)", "EXECUTE f"),
+        ("PREPARE f (bigint) AS SELECT $1", "EXECUTE f (setval('a', 1))"),
         ("CREATE SEQUENCE IF NOT EXISTS a", "SELECT setval('a', 1)"),
         ("CREATE TABLE IF NOT EXISTS a (b serial)", "SELECT setval('a_b_seq', 1)"),
         ("CREATE SEQUENCE other.a", "SELECT setval('a', 1)"),

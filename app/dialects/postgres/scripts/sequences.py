@@ -69,7 +69,7 @@ class SequenceSetters:
             case "prepare_stmt" if self._calls(node, text):
                 self._prepared.add(node.prepare_stmt.name)
             case "execute_stmt":
-                return node.execute_stmt.name in self._prepared
+                return node.execute_stmt.name in self._prepared or self._calls(node, text)
             case "do_stmt":
                 return self._in_body(node.do_stmt.args)
             case which if which in _EVALUATED:
