@@ -79,8 +79,7 @@ class QuotaActivitiesOnHosts(QuotaHostActivities):
     @activity.defn(name="reclaim_space")
     async def reclaim_space(self, database: UUID) -> None:
         with as_failures():
-            await reclaiming.take_turn(database)
-            async with database_lock(database):
+            async with reclaiming.turn(database), database_lock(database):
                 record = await records.find(database)
                 if record is None or record.status is not DatabaseStatus.ACTIVE or record.frozen_at is None:
                     return

@@ -1,5 +1,9 @@
 """Frozen databases whose deletions may have left space to give back, in turn."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from time import monotonic
 from uuid import UUID
 
 from app.contracts.quotas import FrozenDatabase
@@ -7,6 +11,8 @@ from app.store.session import execute, fetch_all
 
 MOST_RECLAIMED = 20
 """In one region, in one run."""
+LONG_SECONDS = 30.0
+_LATER = timedelta(minutes=10)
 
 _FROZEN = """
 SELECT region, uuid AS database FROM (
@@ -14,6 +20,7 @@ SELECT region, uuid AS database FROM (
            row_number() OVER (PARTITION BY d.region ORDER BY u.reclaimed_at NULLS FIRST, d.frozen_at, d.id) AS turn
     FROM databases d JOIN database_usage u ON u.database_id = d.id
     WHERE d.status = 'active' AND d.frozen_at IS NOT NULL AND d.access_applied >= d.access_revision
+      AND coalesce(u.reclaimed_at <= now(), true)
 ) f WHERE turn <= $1 ORDER BY region, turn
 """
 
@@ -23,9 +30,23 @@ async def list_frozen() -> list[FrozenDatabase]:
     return await fetch_all(FrozenDatabase, _FROZEN, MOST_RECLAIMED)
 
 
-async def take_turn(database: UUID) -> None:
-    """Its next turn comes after everybody else's, whatever becomes of this one."""
+@asynccontextmanager
+async def turn(database: UUID, long_seconds: float = LONG_SECONDS) -> AsyncIterator[None]:
+    """Its next turn comes after everybody else's, whatever becomes of this one; ten minutes later if this one takes
+    long, or its process dies. A rebuild that takes longer than a step may would in each run begin anew, keep the
+    tenant out of the table, and hold up what else waits for the database."""
+    began = monotonic()
+    await _next_turn(database, _LATER)
+    try:
+        yield
+    finally:
+        if monotonic() - began < long_seconds:
+            await _next_turn(database, timedelta())
+
+
+async def _next_turn(database: UUID, after: timedelta) -> None:
     await execute(
-        "UPDATE database_usage SET reclaimed_at = now() FROM databases d WHERE d.id = database_id AND d.uuid = $1",
+        "UPDATE database_usage SET reclaimed_at = now() + $2 FROM databases d WHERE d.id = database_id AND d.uuid = $1",
         database,
+        after,
     )
