@@ -3,7 +3,7 @@
 from app.accounts import member_service
 from app.accounts.team_service import check_joining, owned
 from app.audit.drafts import note
-from app.auth import invitations, members, standing, users
+from app.auth import invitations, members, users
 from app.auth.invitations import InvitationRecord
 from app.auth.members import MemberRecord
 from app.auth.principal import Principal
@@ -64,7 +64,6 @@ async def accept(principal: Principal, token: str, limits: tuple[int, int]) -> M
     check_joining(principal)
     found = require_found(await invitations.find_by_token(token), WHAT)
     await member_service.lock(None, found.team_id)
-    await standing.expect(principal, None)
     # Again under the lock: of two that accept at once, the second sees what the first one did.
     record = await invitations.find_by_token(token)
     if record is None:
@@ -75,6 +74,6 @@ async def accept(principal: Principal, token: str, limits: tuple[int, int]) -> M
         raise InvitationEnded("expired")
     if record.email is not None and not record.is_for(await users.email_of(principal.user_id)):
         raise InvitationForAnother
-    await member_service.join(record.team_id, principal.user_id, record.role, limits)
+    await member_service.join(principal, record.team_id, principal.user_id, record.role, limits)
     await invitations.note_accepted(record.id, principal.user_id)
     return require_found(await members.find_member(record.team_id, principal.user_id), WHAT)

@@ -12,13 +12,12 @@ from msgspec import UNSET, UnsetType
 
 from app.accounts.key_schemas import CreateKey, KeyChange, KeyControlsChange
 from app.audit.drafts import note, note_difference
-from app.auth import key_records, keys, members
+from app.auth import key_records, keys, members, standing
 from app.auth.authority import Authority, excess
 from app.auth.key_records import KeyRecord
 from app.auth.principal import Principal
 from app.auth.roles import Role, roles_that_may
 from app.auth.scopes import OPERATOR_SCOPES, Scope
-from app.auth.sessions import is_live
 from app.auth.users import check_name
 from app.core.clock import utc_now
 from app.core.errors import (
@@ -31,7 +30,6 @@ from app.core.errors import (
     KeyLimitReached,
     NotAMember,
     NotFound,
-    SessionEnded,
     require_found,
 )
 from app.databases import records as databases
@@ -174,6 +172,7 @@ async def _administered_teams(principal: Principal) -> list[int]:
 async def _end(principal: Principal, record: KeyRecord, *, minted: bool) -> tuple[KeyRecord, list[int]]:
     """For the teams whose admin the caller is, and no other."""
     await key_records.lock_user(record.user_id)
+    await standing.expect(principal, None)
     teams = await _administered_teams(principal)
     descendants = await key_records.minted_by(record.id) if minted else []
     ended = [key for key in descendants if await _end_one(teams, key)]
@@ -202,17 +201,17 @@ async def _end_one(teams: list[int], key_id: int) -> bool:
 async def _own(principal: Principal) -> Authority:
     """What the asking key, or the person who is signed in, may give now: since it was let in it may have been changed
     or revoked, or have got another text, as a key that leaked. Nobody else changes its user's keys until the end of the
-    transaction. Raises `InvalidApiKey`, `ApiKeyExpired` or `SessionEnded`."""
+    transaction. Raises `ApiKeyExpired`, and what `standing.expect` does."""
     await key_records.lock_user(principal.user_id)
     if principal.session_id is not None:
-        if not await is_live(principal.session_id):
-            raise SessionEnded
+        await standing.expect(principal, None)
         return _of_person(principal)
     own = await key_records.find_with_text(principal.key_id, principal.key_hash)
     if own is None or own.revoked_at is not None:
         raise InvalidApiKey("This API key is unknown or revoked.")
     if own.expired:
         raise ApiKeyExpired("This API key has expired.")
+    await standing.expect(principal, None)
     return own
 
 

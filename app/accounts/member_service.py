@@ -2,7 +2,8 @@
 transaction of the caller's.
 
 The team is locked first, then the person, and the roles that decide are read under these locks. So the last owner
-stays, and a role that was just taken from somebody gives nothing any more.
+stays, and a role that was just taken from somebody gives nothing any more. The caller's key or session is looked at
+again after each lock, which may have been waited for.
 """
 
 from app.accounts.team_service import WHAT as TEAM
@@ -68,13 +69,14 @@ async def add(
             "email" if user_id is None else "user_id",
             "Nobody in any of your teams is this. Invite them: POST /api/v1/teams/{id}/invitations.",
         )
-    await join(team_id, person, role, limits)
+    await join(principal, team_id, person, role, limits)
     return require_found(await members.find_member(team_id, person), WHAT)
 
 
-async def join(team_id: int, user_id: int, role: Role, limits: tuple[int, int]) -> None:
-    """The team is locked. Raises `AlreadyAMember`, `TeamLimitReached` or `TeamsLimitReached`."""
-    await lock_user(user_id)
+async def join(caller: Principal | None, team_id: int, user_id: int, role: Role, limits: tuple[int, int]) -> None:
+    """The team is locked. Raises `AlreadyAMember`, `TeamLimitReached` or `TeamsLimitReached`, and what
+    `standing.expect` does."""
+    await _lock_person(caller, user_id)
     if await members.role_of(team_id, user_id) is not None:
         raise AlreadyAMember
     most_members, most_teams = limits
@@ -90,6 +92,7 @@ async def change(principal: Principal | None, team_id: int, user_id: int, role: 
     """Gives a member another role. Raises `NotFound`, `InsufficientRole` or `LastOwner`."""
     await lock(principal, team_id, role)
     record = await _lock_member(principal, team_id, user_id)
+    await _check(principal, team_id, record.role)
     await _keep_an_owner(record, role)
     await members.set_role(team_id, user_id, role)
     _note(team_id, user_id, record.role, role)
@@ -102,10 +105,10 @@ async def remove(principal: Principal | None, team_id: int, user_id: int) -> Mem
     `InsufficientRole`, `LastOwner`, and what `standing.expect` does."""
     leaving = principal is not None and principal.user_id == user_id
     await lock(None if leaving else principal, team_id)
-    if principal is not None and leaving:
+    if principal is not None:
         owned(principal, team_id)
-        await standing.expect(principal, None)
-    record = await _lock_member(None if leaving else principal, team_id, user_id)
+    record = await _lock_member(principal, team_id, user_id)
+    await _check(None if leaving else principal, team_id, record.role)
     await _keep_an_owner(record, None)
     await members.delete_member(team_id, user_id)
     _note(team_id, user_id, record.role, None)
@@ -124,22 +127,27 @@ async def lock(principal: Principal | None, team_id: int, giving: Role | None = 
         raise NotFound(TEAM) from None
     if principal is not None:
         await standing.expect(principal, team_id)
-        await _check(principal, team_id, giving or Role.VIEWER)
+    await _check(principal, team_id, giving or Role.VIEWER)
 
 
-async def _check(principal: Principal, team_id: int, other: Role) -> None:
-    """That the caller may give this role, and take it."""
+async def _check(principal: Principal | None, team_id: int, other: Role) -> None:
+    """That the caller may give this role, and take it, as an operator (None) may any."""
+    if principal is None:
+        return
     own = await members.role_of(team_id, principal.user_id)
     if own is None or not own.manages(other):
         raise InsufficientRole(own or "", [role for role in Role if role.manages(other)], team_id)
 
 
-async def _lock_member(principal: Principal | None, team_id: int, user_id: int) -> MemberRecord:
+async def _lock_member(caller: Principal | None, team_id: int, user_id: int) -> MemberRecord:
+    await _lock_person(caller, user_id)
+    return require_found(await members.find_member(team_id, user_id), WHAT)
+
+
+async def _lock_person(caller: Principal | None, user_id: int) -> None:
     await lock_user(user_id)
-    record = require_found(await members.find_member(team_id, user_id), WHAT)
-    if principal is not None:
-        await _check(principal, team_id, record.role)
-    return record
+    if caller is not None:
+        await standing.expect(caller, None)
 
 
 def _note(team_id: int, user_id: int, before: Role | None, after: Role | None) -> None:

@@ -47,10 +47,11 @@ async def get(principal: Principal, team_id: int) -> TeamDetails:
 
 async def create(principal: Principal, name: str, *, most: int) -> TeamDetails:
     """A team that the caller owns. `most` is how many a person may be in. Raises `InvalidField`, `TeamsLimitReached`,
-    or `ExceedsOwnKey` for a key that is for one team only."""
+    `ExceedsOwnKey` for a key that is for one team only, and what `standing.expect` does."""
     check_joining(principal)
     check_name(name)
     await lock_user(principal.user_id)
+    await standing.expect(principal, None)
     if await members.count_teams(principal.user_id) >= most:
         raise TeamsLimitReached(most)
     team_id = await teams.insert_team(name, TIER)

@@ -368,6 +368,18 @@ async def test_a_text_that_is_being_replaced_makes_no_key(shared: LoneApi, again
     assert [key["hash"] for key in keys] == [renewed]
 
 
+@together("limit", ["allowed_ips = '{192.0.2.0/24}'", "scopes = array_remove(scopes, 'keys:write')"])
+async def test_a_key_that_is_being_limited_renews_no_text(shared: LoneApi, limit: str) -> None:
+    leaked = await shared.caller()
+    async with rows_held(shared.control_dsn, "users") as other:
+        asked = asyncio.ensure_future(leaked.post(f"/api_keys/{leaked.key_id}/rotations", {"overlap_seconds": 0}))
+        await until(waiters)
+        await other.execute(f"UPDATE api_keys SET {limit} WHERE id = $1", leaked.key_id)
+    error_of(await asked, 403, "invalid_api_key")
+    [key] = await fetch("SELECT hash FROM api_keys WHERE user_id = $1", leaked.user_id)
+    assert key["hash"] == hash_key(leaked.api_key)
+
+
 async def test_revoking(shared: LoneApi) -> None:
     caller = await shared.caller()
     parent = await minted(caller)

@@ -19,7 +19,7 @@ from tests.support.client import ALL_SCOPES, UNHURRIED, Caller
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool
-from tests.support.meeting import row_lock
+from tests.support.meeting import row_lock, rows_held, waiters
 from tests.support.moves import make_active
 from tests.support.together import together
 from tests.support.waiting import until
@@ -513,6 +513,47 @@ async def test_revoked_while_waiting_for_the_team(shared: LoneApi, method: str, 
     error_of(await asked, 403, "invalid_api_key")
     assert data_of(await owner.get(f"/teams/{owner.team_id}/invitations")) == []
     assert [(team["id"], team["name"]) for team in data_of(await owner.get("/teams"))] == [(owner.team_id, "Test User")]
+
+
+@together(
+    ("method", "path", "body"),
+    [
+        ("POST", "/teams", {"name": "Taken"}),
+        ("POST", "/teams/{own}/members", {"user_id": 0, "role": "owner"}),
+        ("PATCH", "/teams/{shared}/members/{other}", {"role": "owner"}),
+        ("DELETE", "/teams/{shared}/members/{other}", None),
+        ("DELETE", "/teams/{shared}/members/{owner}", None),
+        ("DELETE", "/api_keys/{others}", None),
+    ],
+)
+async def test_revoked_while_waiting_for_a_person(shared: LoneApi, method: str, path: str, body: Any) -> None:
+    owner, other = await shared.caller(), await shared.caller()
+    team = await team_of(owner)
+    await joined(owner, team, other, "owner" if path.endswith("{owner}") else "member")
+    key = await another_key(owner)
+    ids = {"owner": owner.user_id, "other": other.user_id, "others": other.key_id, "shared": team, "own": owner.team_id}
+    if body and "user_id" in body:
+        body = {**body, "user_id": other.user_id}
+    before = await _places_of(owner, other)
+    async with rows_held(shared.control_dsn, "users") as holder:
+        content = None if body is None else json.dumps(body)
+        asked = asyncio.ensure_future(key.request(method, path.format(**ids), key="k", content=content))
+        await until(waiters)
+        await holder.execute("UPDATE api_keys SET revoked_at = now() WHERE id = $1", key.key_id)
+    error_of(await asked, 403, "invalid_api_key")
+    assert await _places_of(owner, other) == before
+
+
+async def _places_of(*people: Caller) -> Any:
+    """The teams that they are in, and those for which their keys have ended."""
+    return await fetch(
+        """
+        SELECT m.user_id, m.team_id, m.role,
+               array(SELECT k.ended_teams::text FROM api_keys k WHERE k.user_id = m.user_id ORDER BY k.id)
+        FROM memberships m WHERE m.user_id = any($1) ORDER BY 1, 2
+        """,
+        [one.user_id for one in people],
+    )
 
 
 async def test_numbers_are_bounded(copies: Copies) -> None:
