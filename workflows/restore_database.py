@@ -27,6 +27,7 @@ class RestoreDatabaseWorkflow(RestoreDatabase):
 
     def __init__(self) -> None:
         self._cancelled = False
+        self._kind: RestorationKind | None = None
 
     @workflow.signal(name=CANCEL)
     def cancel(self) -> None:
@@ -46,7 +47,9 @@ class RestoreDatabaseWorkflow(RestoreDatabase):
             if kind in NON_RETRYABLE and isinstance(failure, FailureError):
                 failed = RestorationFailure(restoration=request.restoration, kind=kind or "")
                 await record(RestoreRecordActivities.fail_restoration, failed, "record that it failed")
-                said = f"Failed: {reason(failure)}. The data is what it was before."
+                moved = self._kind is RestorationKind.MOVE
+                left = "The database stays closed" if moved else "The data is what it was before"
+                said = f"Failed: {reason(failure)}. {left}."
             elif self._cancelled or kind == NOT_WANTED:
                 said = "Ended before it was done: cancelled, or its database was deleted, or goes to another host."
             else:
@@ -56,11 +59,11 @@ class RestoreDatabaseWorkflow(RestoreDatabase):
 
     async def _restore(self, request: RestoreDatabaseInput) -> None:
         about, uuid = f"database {request.database}", request.restoration
-        kind = await run_on_engine(
+        self._kind = await run_on_engine(
             request, RestoreActivities.prepare_restoration, uuid, f"make what the backup of {about} is loaded into"
         )
         await run_transfer(request, FillActivities.fill_database, uuid, "load the backup, and compare it")
-        if kind is RestorationKind.IN_PLACE:
+        if self._kind is RestorationKind.IN_PLACE:
             await run_on_engine(request, RestoreActivities.close_database, uuid, f"end all access to {about}")
             await self._back_up(request)
             await run_transfer(request, FillActivities.exchange_data, uuid, f"give {about} the backup's data")

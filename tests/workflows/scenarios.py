@@ -403,6 +403,18 @@ SCENARIOS = {
         ["prepare_restoration", "fill_database", "open_database", "end_scratch"],
         details="Restored",
     ),
+    "restore-on-another-host-damaged": Scenario(
+        RestoreDatabase,
+        RESTORE,
+        lambda: Script(
+            {
+                "prepare_restoration": [lambda: RestorationKind.MOVE],
+                "fill_database": [fails(BACKUP_DAMAGED, final=True)],
+            }
+        ),
+        ["prepare_restoration", "fill_database", "fail_restoration", "end_scratch"],
+        details="The database stays closed",
+    ),
     "quotas-kept": Scenario(
         EnforceQuotas, None, Script, [*LISTED, "measure_region"], details="test-1: 3 databases measured"
     ),
