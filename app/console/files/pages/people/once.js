@@ -1,5 +1,5 @@
 import { Secret } from "../../components/secret.js";
-import { html, useEffect, useRef } from "../../html.js";
+import { html, useLayoutEffect, useRef } from "../../html.js";
 
 /**
  * What the API tells this once: shown until the person says that they have it.
@@ -7,7 +7,7 @@ import { html, useEffect, useRef } from "../../html.js";
  */
 export function Once({ title, label, text, onSaved, children }) {
   const panel = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => panel.current?.focus(), []);
+  useLayoutEffect(() => panel.current?.focus(), []);
   return html`
     <section class="panel once" tabindex="-1" ref=${panel} aria-label=${title}>
       <h2>${title}</h2>
