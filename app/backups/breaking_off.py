@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-import structlog
-
+from app.core.background import repeating
 from app.databases.records import NotWanted
 
 _LEAST_SECONDS = 3600.0
@@ -18,8 +17,6 @@ _BYTES_A_SECOND = 2**20
 
 TimeLimit = Callable[[int], float]
 """In seconds, for a database of so many bytes."""
-
-log = structlog.get_logger(__name__)
 
 
 def time_limit(size_bytes: int) -> float:
@@ -50,25 +47,15 @@ async def until_over(
     assert block is not None
     over: list[str] = []
 
-    async def watch() -> None:
-        while not over:
-            await asyncio.sleep(every_seconds)
-            try:
-                why = await look()
-            except Exception as fault:
-                log.info(failure, backup=str(backup), reason=str(fault) or type(fault).__name__)
-                continue
-            if why is not None:
-                over.append(why)
-                block.cancel()
+    async def ask() -> None:
+        if not over and (why := await look()) is not None:
+            over.append(why)
+            block.cancel()
 
-    watching = asyncio.create_task(watch())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if over and block.uncancel() == 0:
-            raise NotWanted(over[0]) from None
-        raise
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+    async with repeating(ask, every_seconds, failure=failure, backup=str(backup)):
+        try:
+            yield
+        except asyncio.CancelledError:
+            if over and block.uncancel() == 0:
+                raise NotWanted(over[0]) from None
+            raise

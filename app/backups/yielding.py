@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
 
-import structlog
-
+from app.core.background import repeating
 from app.engines.pacing import DumpStep, Pace
 
 _PAUSES = 20.0
@@ -23,8 +22,6 @@ _LONGEST_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
 """A pause ends early when the host has come to rest."""
 _LOOK_SECONDS = 0.25
-
-log = structlog.get_logger(__name__)
 
 
 class GivingWay(Pace):
@@ -74,19 +71,13 @@ async def looking(look: Callable[[], Awaitable[bool]]) -> AsyncIterator[Callable
     """What `look` said last, asked a few times a second for the block; False while it fails."""
     said = False
 
-    async def watch() -> None:
+    async def ask() -> None:
         nonlocal said
-        while True:
-            try:
-                said = await look()
-            except Exception as fault:
-                said = False
-                log.info("host_load_not_seen", reason=str(fault) or type(fault).__name__)
-            await asyncio.sleep(_LOOK_SECONDS)
+        try:
+            said = await look()
+        except Exception:
+            said = False
+            raise
 
-    watching = asyncio.create_task(watch())
-    try:
+    async with repeating(ask, _LOOK_SECONDS, failure="host_load_not_seen", at_once=True):
         yield lambda: said
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)

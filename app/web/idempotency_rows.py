@@ -1,14 +1,15 @@
 """The rows of idempotency keys: which request owns one, for how long, and its stored answer."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import msgspec
 
+from app.core.background import repeating
 from app.core.secrets import SecretBox, SecretLocation
 from app.store.sealed import SealedColumn
 from app.store.session import Statement, execute, fetch_one
@@ -137,35 +138,33 @@ class KeyRows:
     @asynccontextmanager
     async def leased(self, claim: KeyClaim) -> AsyncIterator[None]:
         """Renews the lease for the block; when it fails, frees the key so that a retry need not wait."""
-        renewal = asyncio.create_task(self._renew(claim))
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(Exception):
-                await execute(
-                    "UPDATE idempotency_keys SET owner = NULL, locked_until = NULL"
-                    " WHERE user_id = $1 AND key = $2 AND owner = $3",
-                    claim.user_id,
-                    claim.key,
-                    claim.owner,
-                )
-            raise
-        finally:
-            renewal.cancel()
+        # A renewal that fails is made up for by the next one, within the same lease.
+        async with repeating(partial(self._renew, claim), self._lease / 3, failure="lease_not_renewed"):
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    await self._free(claim)
+                raise
+
+    async def _free(self, claim: KeyClaim) -> None:
+        await execute(
+            "UPDATE idempotency_keys SET owner = NULL, locked_until = NULL"
+            " WHERE user_id = $1 AND key = $2 AND owner = $3",
+            claim.user_id,
+            claim.key,
+            claim.owner,
+        )
 
     async def _renew(self, claim: KeyClaim) -> None:
-        while True:
-            await asyncio.sleep(self._lease / 3)
-            # A renewal that fails is made up for by the next one, within the same lease.
-            with contextlib.suppress(Exception):
-                await execute(
-                    "UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $4)"
-                    " WHERE user_id = $1 AND key = $2 AND owner = $3",
-                    claim.user_id,
-                    claim.key,
-                    claim.owner,
-                    self._lease,
-                )
+        await execute(
+            "UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $4)"
+            " WHERE user_id = $1 AND key = $2 AND owner = $3",
+            claim.user_id,
+            claim.key,
+            claim.owner,
+            self._lease,
+        )
 
 
 def _place(claim: KeyClaim) -> SecretLocation:

@@ -1,19 +1,16 @@
 """How much of the data has been moved, reported by the operation while it is."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from time import monotonic
 
-import structlog
-
+from app.core.background import repeating
 from app.operations import progress
 from app.operations.records import OperationProgress, open_of_workflow
 from app.store.session import transaction
 
 _UNIT = "bytes"
 _REPORT_SECONDS = 1.0
-log = structlog.get_logger(__name__)
 
 
 class Progress:
@@ -35,23 +32,10 @@ class Progress:
             self._done += len(chunk)
             yield chunk
 
-    @asynccontextmanager
-    async def reported(self) -> AsyncIterator[None]:
-        """The operation says every second how far it is, during the block."""
-        reporting = asyncio.create_task(self._report())
-        try:
-            yield
-        finally:
-            reporting.cancel()
-            await asyncio.gather(reporting, return_exceptions=True)
-
-    async def _report(self) -> None:
-        while True:
-            await asyncio.sleep(_REPORT_SECONDS)
-            try:
-                await self._write()
-            except Exception as fault:  # a report is not worth the failure of a step
-                log.info("progress_not_reported", reason=type(fault).__name__)
+    def reported(self) -> AbstractAsyncContextManager[None]:
+        """The operation says every second how far it is, during the block. A report is not worth the failure of a
+        step."""
+        return repeating(self._write, _REPORT_SECONDS, failure="progress_not_reported")
 
     async def _write(self) -> None:
         if self._workflow_id is None:

@@ -1,15 +1,12 @@
 """The execution log of one attempt, as it grows."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-
-import structlog
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from app.blueprints.applications.journal import Journal, JournalEntry
 from app.blueprints.applications.schemas import StatementStatus
 from app.blueprints.preparation import PreparedStatement
+from app.core.background import repeating
 from app.engines.errors import MAX_MESSAGE, StatementFailed, shortened
 
 _SHOWN_EVERY_SECONDS = 0.25
@@ -26,8 +23,6 @@ SETVAL_STAYS = "setval is not undone by a rollback"
 
 Hide = Callable[[str], str]
 """Takes secret values, and names that are nobody's business, out of a message."""
-
-log = structlog.get_logger(__name__)
 
 
 class Log:
@@ -104,24 +99,9 @@ class Log:
         """What has changed since the last time."""
         return [self.entries[position] for position in sorted(self._changed)]
 
-    @asynccontextmanager
-    async def shown(self) -> AsyncIterator[None]:
+    def shown(self) -> AbstractAsyncContextManager[None]:
         """For the block, the progress is there to be read. Nothing depends on it: the end writes what is left."""
-        showing = asyncio.create_task(self._show())
-        try:
-            yield
-        finally:
-            showing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await showing
-
-    async def _show(self) -> None:
-        while True:
-            await asyncio.sleep(_SHOWN_EVERY_SECONDS)
-            try:
-                await self.flush()
-            except Exception as fault:
-                log.info("progress_not_shown", reason=str(fault) or type(fault).__name__)
+        return repeating(self.flush, _SHOWN_EVERY_SECONDS, failure="progress_not_shown")
 
     def _note(self, position: int, **changes: object) -> None:
         entry = self.entries[position]
