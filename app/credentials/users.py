@@ -10,7 +10,7 @@ from app.core.secrets import SecretBox, SecretLocation
 from app.engines.base import Access, Login
 from app.store.columns import columns_of
 from app.store.sealed import SealedColumn
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one
+from app.store.session import execute, fetch_all, fetch_one
 from app.store.tables.credentials import DatabaseUser
 
 _SELECT = f"SELECT {columns_of(DatabaseUser, 'u')} FROM database_users u"  # noqa: S608 - our own words
@@ -97,13 +97,6 @@ async def list_page(database_id: int, *, after: str | None, limit: int) -> list[
         database_id,
         after,
         limit,
-    )
-
-
-async def has_outstanding(database_id: int) -> bool:
-    """Whether one of a database is to be made, given a new password or removed."""
-    return await fetch_exists(
-        "SELECT 1 FROM database_users WHERE database_id = $1 AND status <> 'active' LIMIT 1", database_id
     )
 
 

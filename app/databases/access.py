@@ -117,7 +117,7 @@ async def forget_closing(record: DatabaseRecord) -> None:
 
 
 async def note_reopened(plans: Plans, record: DatabaseRecord, revision: int) -> None:
-    """The same, where the engine is as the row was at this revision. What was changed since is brought to it."""
+    """As `reopen`, where the engine is as the row was at this revision. What was changed since is brought to it."""
     await execute("UPDATE databases SET restoring_at = NULL, updated_at = now() WHERE id = $1", record.id)
     await record_applied(plans, record.uuid, revision)
     if record.access_revision > revision:

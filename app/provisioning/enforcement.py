@@ -123,7 +123,7 @@ async def _measure_host(
     if not databases:
         return 0
     sessions = await _use(adapter, databases, at, longest_gap)
-    counters = await sampling.look(adapter, host.address, [one.engine_name for one in databases if one.running])
+    counted = await sampling.look(adapter, host.address, [one.engine_name for one in databases if one.running])
     try:
         return await measure_storage(adapter, [one.id for one in databases], at)
     finally:
@@ -138,7 +138,7 @@ async def _measure_host(
             )
             for one in databases
         ]
-        await sampling.keep(host.id, sampled, counters, at, longest_gap=longest_gap)
+        await sampling.keep(host.id, sampled, counted, at, longest_gap=longest_gap)
 
 
 async def _enforce(plans: Plans, databases: Sequence[MeasurableDatabase]) -> Counter[str]:

@@ -8,7 +8,7 @@ import msgspec
 from app.backups.holds import hold
 from app.contracts.restores import RestorationKind, RestorationOutcome
 from app.databases.records import NotWanted
-from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one
 
 
 class RestorationRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,11 +97,6 @@ async def database_of(restoration: UUID) -> UUID:
 async def find_open(database_id: int) -> RestorationRecord | None:
     """The one under way on this database, or that makes it."""
     return await fetch_one(RestorationRecord, f"{_SELECT} WHERE r.database_id = $1 AND r.ended_at IS NULL", database_id)
-
-
-async def count_open(team_id: int) -> int:
-    """Of all databases of the team."""
-    return await fetch_scalar(int, COUNT_OPEN, team_id)
 
 
 COUNT_OPEN = """
@@ -206,17 +201,6 @@ async def end(restoration: UUID, outcome: RestorationOutcome) -> bool:
         await execute(
             "UPDATE restorations SET ended_at = now(), outcome = $2 WHERE uuid = $1 AND ended_at IS NULL",
             restoration,
-            outcome.value,
-        )
-    )
-
-
-async def end_on(database_id: int, outcome: RestorationOutcome) -> bool:
-    """Ends the one under way on this database. False where there is none."""
-    return bool(
-        await execute(
-            "UPDATE restorations SET ended_at = now(), outcome = $2 WHERE database_id = $1 AND ended_at IS NULL",
-            database_id,
             outcome.value,
         )
     )
