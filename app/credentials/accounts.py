@@ -10,10 +10,11 @@ from app.contracts.credentials import DatabaseUserStatus
 from app.core.ids import marker
 from app.core.secrets import SecretBox
 from app.credentials import rotations, users
+from app.credentials.logins import primary_login
 from app.databases import records
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord
-from app.engines.base import Access, EngineAdapter, Login, Tenant
+from app.engines.base import EngineAdapter, Tenant
 from app.engines.naming import HELPER_SEPARATOR, LOGIN_PURPOSE, USER_PURPOSE
 from app.store.locks import database_lock
 
@@ -52,8 +53,8 @@ async def repair(box: SecretBox, adapter: EngineAdapter, database: UUID) -> Acco
             if is_user_login(account):
                 await adapter.remove_user(tenant, account)
             else:
-                own = _login(record.login, tenant.password)
-                await adapter.retire_credential(tenant, own, _login(account, ""), end_sessions=True)
+                own = primary_login(record.login, tenant.password)
+                await adapter.retire_credential(tenant, own, primary_login(account, ""), end_sessions=True)
         for user in await users.list_of(record.id):
             if user.login_name in faults.missing:
                 await adapter.put_user(tenant, user.login(box))
@@ -81,10 +82,6 @@ async def _recorded(record: DatabaseRecord) -> tuple[AbstractSet[str], AbstractS
     if rotation is not None:
         known |= {rotation.login_name, rotation.previous_login}
     return known, {user.login_name for user in made if user.status is DatabaseUserStatus.ACTIVE}
-
-
-def _login(name: str, password: str) -> Login:
-    return Login(name=name, password=password, access=Access.READ_WRITE, connections=None)
 
 
 def _without_password(record: DatabaseRecord) -> Tenant:

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from app.contracts.credentials import DatabaseUserStatus, RotationStatus
+from app.contracts.credentials import DatabaseUserStatus
 from app.core.secrets import SecretBox
 from app.credentials import rotations, users
 from app.credentials.rotations import RotationRecord, new_password_place, previous_password_place
@@ -14,14 +14,14 @@ def new_login(rotation: RotationRecord, box: SecretBox) -> Login:
     """What a rotation under way makes the database's."""
     assert rotation.password_sealed is not None, "a rotation under way has both passwords"
     password = box.open(rotation.password_sealed, new_password_place(rotation.uuid))
-    return _primary(rotation.login_name, password)
+    return primary_login(rotation.login_name, password)
 
 
 def previous_login(rotation: RotationRecord, box: SecretBox) -> Login:
     """What a rotation under way takes the place of."""
     assert rotation.previous_sealed is not None, "a rotation under way has both passwords"
     password = box.open(rotation.previous_sealed, previous_password_place(rotation.uuid))
-    return _primary(rotation.previous_login, password)
+    return primary_login(rotation.previous_login, password)
 
 
 async def other_logins(database: UUID, box: SecretBox) -> list[Login]:
@@ -29,12 +29,12 @@ async def other_logins(database: UUID, box: SecretBox) -> list[Login]:
     record = await records.find(database)
     if record is None:
         return []
-    rotation = await rotations.find_under_way(record.id)
-    overlaps = rotation is not None and rotation.status is RotationStatus.OVERLAPPING
-    previous = [previous_login(rotation, box)] if rotation is not None and overlaps else []
+    rotation = await rotations.find_overlapping(record.id)
+    previous = [previous_login(rotation, box)] if rotation is not None else []
     made = await users.list_of(record.id)
     return [*previous, *(user.login(box) for user in made if user.status is DatabaseUserStatus.ACTIVE)]
 
 
-def _primary(name: str, password: str) -> Login:
+def primary_login(name: str, password: str) -> Login:
+    """One of the database's own: not a user's."""
     return Login(name=name, password=password, access=Access.READ_WRITE, connections=None)

@@ -2,25 +2,24 @@
 
 from msgspec.structs import replace
 
-from app.contracts.credentials import DatabaseUserStatus, RotationStatus
+from app.contracts.credentials import DatabaseUserStatus
 from app.core.ids import engine_password
 from app.core.secrets import SecretBox
 from app.credentials import rotations, users
-from app.credentials.logins import new_login, previous_login
+from app.credentials.logins import new_login, previous_login, primary_login
 from app.databases.on_engine import limits_of
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord
-from app.engines.base import Access, EngineAdapter, Login, Tenant
+from app.engines.base import EngineAdapter, Login, Tenant
 
 
 async def make_again(box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord) -> None:
     """Closed, with the recorded name, user names and passwords; during an overlap both credentials. May be repeated.
     Under the database's lock. Raises `EngineError`."""
     tenant = tenant_of(record, box)
-    rotation = await rotations.find_under_way(record.id)
-    overlaps = rotation is not None and rotation.status is RotationStatus.OVERLAPPING
-    previous = previous_login(rotation, box) if rotation is not None and overlaps else None
-    own = _login(tenant.login, tenant.password)
+    rotation = await rotations.find_overlapping(record.id)
+    previous = previous_login(rotation, box) if rotation is not None else None
+    own = primary_login(tenant.login, tenant.password)
     if adapter.rotation_renames:
         await _make_logins(adapter, record, tenant, [own, previous] if previous else [own])
     elif rotation is not None and previous is not None:
@@ -53,8 +52,6 @@ async def _make_logins(adapter: EngineAdapter, record: DatabaseRecord, tenant: T
         if one.name != tenant.name:
             await adapter.add_credential(owner, one)
     if first is None:
-        await adapter.retire_credential(tenant, logins[0], _login(tenant.name, owner.password), end_sessions=True)
-
-
-def _login(name: str, password: str) -> Login:
-    return Login(name=name, password=password, access=Access.READ_WRITE, connections=None)
+        await adapter.retire_credential(
+            tenant, logins[0], primary_login(tenant.name, owner.password), end_sessions=True
+        )

@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from app.contracts.base import DatabaseStatus
-from app.contracts.credentials import DatabaseUserStatus, RotationStatus
+from app.contracts.credentials import DatabaseUserStatus
 from app.core.secrets import SecretBox
 from app.credentials import rotations, users
 from app.credentials.logins import new_login, previous_login
@@ -48,9 +48,7 @@ class _Accounts:
         self._tenant = tenant_of(record, box)
 
     async def restore(self) -> None:
-        rotation = await rotations.find_under_way(self._record.id)
-        overlapping = rotation if rotation is not None and rotation.status is RotationStatus.OVERLAPPING else None
-        await self._restore_own(overlapping)
+        await self._restore_own(await rotations.find_overlapping(self._record.id))
         for user in await users.list_of(self._record.id):
             if user.status is DatabaseUserStatus.ACTIVE:
                 await self._restore_user(user.login(self._box))

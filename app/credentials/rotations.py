@@ -131,6 +131,12 @@ async def find_under_way(database_id: int) -> RotationRecord | None:
     )
 
 
+async def find_overlapping(database_id: int) -> RotationRecord | None:
+    """That one, while both passwords are good."""
+    found = await find_under_way(database_id)
+    return found if found is not None and found.status is RotationStatus.OVERLAPPING else None
+
+
 async def begin_overlap(rotation: int) -> bool:
     """`pending` to `overlapping`, or to `retiring` where there is no overlap: a login has proven the new credentials.
     False where it is not pending any more."""
