@@ -86,7 +86,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                     if record.restoring_at is not None:
                         # Nobody gets in before its data is whole.
                         await adapter.create(tenant, limits_of(record))
-                        await adapter.revoke(tenant)
+                        await adapter.revoke_access(tenant)
                         return
                     await adapter.create_verified(tenant, limits_of(record))
                 await activate(self._plans, database)
@@ -126,7 +126,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                 record = expect(await records.find(database), DatabaseStatus.DELETED)
                 if record.remote_since is not None and record.destroyed_at is None:
                     async with self._adapter_of(record) as adapter:
-                        await adapter.revoke(tenant_of(record, self._box))
+                        await adapter.revoke_access(tenant_of(record, self._box))
                 await record_revoked(database)
                 if self._final is not None:
                     await self._final.request(database)
@@ -151,7 +151,9 @@ class EngineActivitiesOnHosts(EngineActivities):
     @activity.defn(name="close_remnant")
     async def close_remnant(self, remnant: RemnantRef) -> None:
         with as_failures():
-            await self._at_remnant(remnant, self._slots.team_slot, lambda adapter, tenant: adapter.revoke(tenant))
+            await self._at_remnant(
+                remnant, self._slots.team_slot, lambda adapter, tenant: adapter.revoke_access(tenant)
+            )
 
     async def _at_remnant(
         self,

@@ -145,7 +145,7 @@ class RestoreActivitiesOnHosts(RestoreActivities):
             async with database_lock(await records.database_of(restoration)):
                 record = await in_place.begin_closing(self._plans, restoration)
                 async with self._adapter_for(record.host_id, record.team_id) as adapter:
-                    await adapter.revoke(tenant_of(record, self._box))
+                    await adapter.revoke_access(tenant_of(record, self._box))
 
     @activity.defn(name="open_database")
     async def open_database(self, restoration: UUID) -> None:

@@ -138,7 +138,7 @@ async def _make(adapter: EngineAdapter, scratch: DatabaseRecord, box: SecretBox)
             await adapter.create(tenant, EngineLimits(connections=CONNECTIONS))
         except NameTaken as fault:
             raise EngineError(str(fault)) from None
-        await adapter.revoke(tenant)
+        await adapter.revoke_access(tenant)
 
 
 async def _beat(test: ProveBackupInput, scratch: UUID) -> str | None:

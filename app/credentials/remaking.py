@@ -26,11 +26,11 @@ async def make_again(box: SecretBox, adapter: EngineAdapter, record: DatabaseRec
         # Both passwords are of one account.
         earlier = replace(tenant, login=previous.name, password=previous.password)
         await adapter.create(earlier, limits_of(record))
-        await adapter.revoke(earlier)
+        await adapter.revoke_access(earlier)
         await adapter.add_credential(earlier, new_login(rotation, box))
     else:
         await adapter.create(tenant, limits_of(record))
-    await adapter.revoke(tenant)
+    await adapter.revoke_access(tenant)
 
 
 async def put_users(box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord) -> None:
@@ -47,7 +47,7 @@ async def _make_logins(adapter: EngineAdapter, record: DatabaseRecord, tenant: T
     first = next((one for one in logins if one.name == tenant.name), None)
     owner = replace(tenant, login="", password=first.password if first is not None else engine_password())
     await adapter.create(owner, limits_of(record))
-    await adapter.revoke(owner)
+    await adapter.revoke_access(owner)
     for one in logins:
         if one.name != tenant.name:
             await adapter.add_credential(owner, one)

@@ -15,8 +15,8 @@ async def apply_access(adapter: EngineAdapter, tenant: Tenant, record: DatabaseR
     if record.status is DatabaseStatus.ACTIVE:
         await (adapter.freeze(tenant) if frozen else adapter.thaw(tenant))
     elif record.paused_reason is not None:
-        await adapter.revoke(tenant)
+        await adapter.revoke_access(tenant)
         return f"paused ({record.paused_reason.value})"
     else:
-        await adapter.restore(tenant, frozen=frozen)
+        await adapter.restore_access(tenant, frozen=frozen)
     return "open, and frozen: it reads, deletes and drops, and writes nothing" if frozen else "open"

@@ -33,8 +33,8 @@ async def add_scratch(
     box: SecretBox, purpose: ScratchPurpose, *, engine: Engine, region: str, host_id: int, lasting: timedelta
 ) -> DatabaseRecord:
     """Writes the row, in the transaction that records what it is for. Its password is the row's, as every tenant's; on
-    the host make it with `create`, and `revoke` it at once, for nobody is to get in. `lasting` is how long it may be
-    there if nobody calls `end_scratch`."""
+    the host make it with `create`, and `revoke_access` at once, for nobody is to get in. `lasting` is how long it may
+    be there if nobody calls `end_scratch`."""
     uuid = new_uuid()
     await execute(
         """

@@ -152,8 +152,8 @@ class EngineAdapter(ABC):
         """Makes a second credential of the tenant's main account: afterwards the present one and `new` both log in,
         and share the database's connection limit. `new.name` is a new login's where `rotation_renames`, else the
         account's present name. May be repeated, also when the answer to the first call was lost: it sets the password
-        again. While the tenant is revoked the new one is closed too, and `restore` opens it. Raises `EngineError` for
-        a tenant that doesn't exist."""
+        again. While the tenant is revoked the new one is closed too, and `restore_access` opens it. Raises
+        `EngineError` for a tenant that doesn't exist."""
 
     @abstractmethod
     async def retire_credential(self, tenant: Tenant, current: Login, old: Login, *, end_sessions: bool) -> None:
@@ -166,7 +166,7 @@ class EngineAdapter(ABC):
     async def put_user(self, tenant: Tenant, login: Login) -> None:
         """Makes a user of the tenant's database, or gives an existing one this password, access and limit. A user that
         reads reads what exists and what is made later. May be repeated. While the tenant is revoked the user is
-        closed, and `restore` opens it. Raises `EngineError` for a tenant that doesn't exist."""
+        closed, and `restore_access` opens it. Raises `EngineError` for a tenant that doesn't exist."""
 
     @abstractmethod
     async def end_user_sessions(self, tenant: Tenant, name: str) -> None:
@@ -194,13 +194,13 @@ class EngineAdapter(ABC):
         taken from the limit; the tenant's own accounts share the rest, and have at least one."""
 
     @abstractmethod
-    async def revoke(self, tenant: Tenant) -> None:
+    async def revoke_access(self, tenant: Tenant) -> None:
         """Ends all access: when it returns, no session is open, none can be opened, and no further statement of the
         tenant succeeds. Keeps data and password. Does nothing for a tenant that doesn't exist."""
 
     @abstractmethod
-    async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
-        """Undoes `revoke`: the same credentials work again. A tenant that was revoked half created is complete
+    async def restore_access(self, tenant: Tenant, *, frozen: bool = False) -> None:
+        """Undoes `revoke_access`: the same credentials work again. A tenant that was revoked half created is complete
         afterwards, with all grants of a tenant, or those of a frozen one."""
 
     @abstractmethod

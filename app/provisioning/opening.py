@@ -44,7 +44,7 @@ async def _open_new(
 ) -> None:
     expect(record, DatabaseStatus.PROVISIONING)
     tenant = tenant_of(record, box)
-    await adapter.restore(tenant)
+    await adapter.restore_access(tenant)
     await adapter.log_in(tenant)
     await activate(plans, record.uuid, restoration=found.uuid)
 

@@ -289,7 +289,7 @@ async def test_a_database_that_changes_meanwhile(scene: Scene, caller: Caller, w
         data_of(await caller.post(path, {"overlap_seconds": 0}))
 
     scene.frail.begun = {
-        "paused": lambda: adapter.revoke(tenant),
+        "paused": lambda: adapter.revoke_access(tenant),
         "frozen": lambda: adapter.freeze(tenant),
         "rotated": rotate,
     }[what]
@@ -298,7 +298,7 @@ async def test_a_database_that_changes_meanwhile(scene: Scene, caller: Caller, w
     assert await scene.taking.take(backup) is BackupStatus.COMPLETED
     proven = await scene.proven(backup)
     assert (proven.proof_status, proven.proof_error, proven.proof_differences) == (ProofStatus.PROVEN, None, [])
-    await adapter.restore(tenant)
+    await adapter.restore_access(tenant)
 
 
 async def test_a_proof_that_dies_leaves_no_scratch_for_long(scene: Scene) -> None:

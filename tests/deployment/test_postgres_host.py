@@ -90,7 +90,7 @@ async def test_a_full_host_still_lets_its_administrator_end_a_tenant(deployed_po
     try:
         with pytest.raises(asyncpg.TooManyConnectionsError):
             await _use_up(deployed_postgres, tenant, sessions)
-        await adapter.revoke(tenant)
+        await adapter.revoke_access(tenant)
 
         async def all_ended() -> bool:
             return all(session.is_closed() for session in sessions)

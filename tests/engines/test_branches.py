@@ -40,7 +40,7 @@ async def prepared(host: EngineHost) -> int:
 async def test_a_branch_of_an_open_session_goes_with_it(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         session = await prepare(host, tenant, "'open','part',7")
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         assert await prepared(host) == 0
         await session.close()
         await host.adapter.destroy(tenant)
@@ -54,7 +54,7 @@ async def test_a_list_of_transactions_read_before_it_does_not_hide_it(host: Engi
         await as_root(host, "SELECT trx_id FROM information_schema.innodb_trx")
         for statement in ("XA START 'next'", "INSERT INTO t VALUES (2)", "XA END 'next'", "XA PREPARE 'next'"):
             await session.run(statement)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         assert await prepared(host) == 0
         await session.close()
         await host.adapter.destroy(tenant)
@@ -72,7 +72,7 @@ async def test_the_servers_own_transactions_keep_none(host: EngineHost, monkeypa
     async with tenants(host) as [tenant]:
         session = await prepare(host, tenant, "'statistics'")
         monkeypatch.setattr(branches, "open_transactions", with_one_of_its_own)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         assert await prepared(host) == 0
         await session.close()
         await host.adapter.destroy(tenant)
@@ -92,7 +92,7 @@ async def test_another_tenants_branch_is_left_alone(host: EngineHost) -> None:
     async with tenants(host, 2) as [tenant, other]:
         theirs = await prepare(host, other, "'theirs'")
         mine = await prepare(host, tenant, "'mine'")
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         if host.flavour == "mysql":  # tells which session prepared what; MariaDB must wait until there is one
             await host.adapter.destroy(tenant)
             assert await prepared(host) == 1
@@ -110,7 +110,7 @@ async def test_an_id_that_looks_like_anothers_is_not_taken_for_it(host: EngineHo
         theirs = await prepare(host, other, "X'00ff27'")
         mine = await prepare(host, tenant, "'0x00FF27'")
         # It can't be told which is whose, and nothing is rolled back, or the tenant's own alone.
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         assert await theirs.run("XA COMMIT X'00ff27'") == []
         assert await theirs.run("SELECT n FROM t") == [(1,)]
         await host.adapter.destroy(tenant)
@@ -148,7 +148,7 @@ async def test_no_session_goes_on_because_transactions_are_not_listed(
         session = await host.login(tenant)
         with monkeypatch.context() as patch:
             patch.setattr(branches, "open_transactions", unlisted)
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
         with pytest.raises(ConnectionError):
             await session.run("SELECT 1")
         await session.close()

@@ -35,15 +35,15 @@ async def test_every_method_can_be_repeated(host: EngineHost) -> None:
     for _ in range(2):
         await host.adapter.set_limits(tenant, LIMITS)
     for _ in range(2):
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
     for _ in range(2):
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
     await host.adapter.verify_login(tenant)
     for _ in range(2):
         await host.adapter.destroy(tenant)
-    await host.adapter.revoke(tenant)
+    await host.adapter.revoke_access(tenant)
     with pytest.raises(EngineError):
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
     with pytest.raises(EngineError):
         await host.adapter.set_limits(tenant, LIMITS)
 
@@ -83,13 +83,13 @@ async def test_create_gives_the_password_and_limits_of_the_last_call(host: Engin
 
 async def test_a_late_create_does_not_lift_a_revocation(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         revoked = await host.catalog()
         await host.adapter.create(tenant, LIMITS)
         assert await host.catalog() == revoked
         with pytest.raises(LoginRefused):
             await host.adapter.verify_login(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         await host.adapter.verify_login(tenant)
 
 
@@ -99,7 +99,7 @@ async def test_a_half_made_tenant_that_was_revoked_is_whole_after_restore(host: 
     await host.adapter.create(tenant, LIMITS)
     with pytest.raises(RefusedError):
         await host.login(tenant)
-    await host.adapter.restore(tenant)
+    await host.adapter.restore_access(tenant)
     await host.adapter.verify_login(tenant)
     await host.adapter.destroy(tenant)
 
@@ -112,8 +112,8 @@ async def test_strangers_are_never_touched(host: EngineHost, part: str) -> None:
     for call in (
         host.adapter.create(tenant, LIMITS),
         host.adapter.set_limits(tenant, LIMITS),
-        host.adapter.revoke(tenant),
-        host.adapter.restore(tenant),
+        host.adapter.revoke_access(tenant),
+        host.adapter.restore_access(tenant),
         host.adapter.destroy(tenant),
     ):
         with pytest.raises(NameTaken):
@@ -130,8 +130,8 @@ async def test_another_marker_is_a_stranger(host: EngineHost) -> None:
         for call in (
             host.adapter.create(impostor, LIMITS),
             host.adapter.set_limits(impostor, LIMITS),
-            host.adapter.revoke(impostor),
-            host.adapter.restore(impostor),
+            host.adapter.revoke_access(impostor),
+            host.adapter.restore_access(impostor),
             host.adapter.destroy(impostor),
         ):
             with pytest.raises(NameTaken):
@@ -240,8 +240,8 @@ async def test_a_tenant_that_wrecked_its_own_place_is_mended_and_removed(host: E
                 await session.run(statement.format(name=tenant.name))
         await host.adapter.measure([tenant.name])
         await host.adapter.set_limits(tenant, LIMITS)
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant)
         await host.adapter.create(tenant, LIMITS)
         await host.adapter.verify_login(tenant)
         async with session_of(host, tenant) as session:
@@ -258,7 +258,8 @@ async def test_twenty_at_once_and_two_calls_for_one(host: EngineHost) -> None:
     await asyncio.gather(*(host.adapter.verify_login(tenant) for tenant in made))
     assert {tenant.name for tenant in made} <= {one.name for one in await host.adapter.list_tenants()}
     await asyncio.gather(
-        *(host.adapter.revoke(tenant) for tenant in made), *(host.adapter.destroy(tenant) for tenant in [*made, *made])
+        *(host.adapter.revoke_access(tenant) for tenant in made),
+        *(host.adapter.destroy(tenant) for tenant in [*made, *made]),
     )
     assert await host.catalog() == before
 
@@ -280,7 +281,7 @@ async def test_logging_in_touches_nothing(host: EngineHost) -> None:
         await host.adapter.log_in(tenant)
         async with session_of(host, tenant) as session:
             assert await session.run("SELECT mine FROM headwater_check") == [("kept",)]
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         with pytest.raises(LoginRefused):
             await host.adapter.log_in(tenant)
 

@@ -32,7 +32,7 @@ async def test_the_copy_is_equal_and_its_source_goes_on(sharing: EngineHost, mon
     before = await sharing.catalog()
     async with tenants(sharing, 2) as [source, target]:
         await make_everything(sharing, source)
-        await sharing.adapter.revoke(target)
+        await sharing.adapter.revoke_access(target)
         async with session_of(sharing, source) as session:
             copied = await sharing.adapter.copy_database(source, target)
             assert copied.done
@@ -41,7 +41,7 @@ async def test_the_copy_is_equal_and_its_source_goes_on(sharing: EngineHost, mon
                 await session.run("SELECT 1")
         told = await sharing.adapter.contents(source)
         assert await sharing.adapter.contents(target) == told
-        await sharing.adapter.restore(target)
+        await sharing.adapter.restore_access(target)
         await sharing.adapter.verify_login(target)
         await sharing.adapter.verify_login(source)
         async with session_of(sharing, target) as session:
@@ -87,7 +87,7 @@ async def hold_by_freeze(host: EngineHost, tenant: Tenant, session: Session) -> 
 
 
 async def hold_by_revocation(host: EngineHost, tenant: Tenant, session: Session) -> None:
-    await host.adapter.revoke(tenant)
+    await host.adapter.revoke_access(tenant)
 
 
 @pytest.mark.parametrize("hold", [hold_by_reader, hold_by_freeze, hold_by_revocation])

@@ -101,7 +101,7 @@ async def test_the_service_revokes_freezes_and_restores_all_accounts(host: Engin
         await host.adapter.thaw(tenant)
 
         held = [await host.login(_client(tenant, login), database=tenant.name) for login in everyone]
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         for session in held:
             with pytest.raises(ConnectionError):
                 await session.run("SELECT 1")
@@ -109,7 +109,7 @@ async def test_the_service_revokes_freezes_and_restores_all_accounts(host: Engin
         # Who has just been refused may be shown for a moment.
         await until(partial(_no_session_of, host, tenant))
         assert not _found(await host.adapter.list_tenants(), tenant).admits
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         assert all([await accepted(host, tenant, login) for login in everyone])
         assert _found(await host.adapter.list_tenants(), tenant).admits
         for login in writers:
@@ -134,11 +134,11 @@ async def test_what_was_retired_stays_so_when_access_is_restored(host: EngineHos
     async with tenants(host) as [tenant]:
         old = login_of(tenant)
         moved = await rotated(host, tenant)
-        await host.adapter.revoke(moved)
+        await host.adapter.revoke_access(moved)
         await host.adapter.create(moved, EngineLimits(connections=4))  # a late one
         with pytest.raises(LoginRefused):
             await host.adapter.log_in(moved)
-        await host.adapter.restore(moved)
+        await host.adapter.restore_access(moved)
         assert [await accepted(host, tenant, login) for login in (old, login_of(moved))] == [False, True]
         await host.adapter.repair(moved)
         await host.adapter.set_limits(moved, EngineLimits(connections=3))
@@ -153,13 +153,13 @@ async def test_rotations_and_users_of_a_revoked_tenant_wait_for_its_return(host:
         async with session_of(host, tenant) as session:
             await session.run("CREATE TABLE kept (n INT)")
         await host.adapter.put_user(tenant, gone)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await host.adapter.add_credential(tenant, new)
         await host.adapter.put_user(tenant, reader)
         await host.adapter.remove_user(tenant, gone.name)
         await host.adapter.retire_credential(tenant, new, old, end_sessions=True)
         assert not any([await accepted(host, tenant, login) for login in (old, new, reader, gone)])
-        await host.adapter.restore(logging_in_as(tenant, new))
+        await host.adapter.restore_access(logging_in_as(tenant, new))
         assert [await accepted(host, tenant, login) for login in (old, new, reader, gone)] == [False, True, True, False]
         async with session_as(host, tenant, reader) as session:
             assert await session.run("SELECT n FROM kept") == []
@@ -336,8 +336,8 @@ async def _rotate_under_load(host: EngineHost, rotations: int) -> None:
         assert not any(task.done() for task in running), running
         await ended(*running)
         assert [await accepted(host, tenant, login) for login in told[-2:]] == [False, True]
-        await host.adapter.revoke(present)
-        await host.adapter.restore(present)
+        await host.adapter.revoke_access(present)
+        await host.adapter.restore_access(present)
         async with session_as(host, tenant, told[-1]) as session:
             [(rows,)] = await session.run("SELECT COUNT(*) FROM kept")
         assert rows >= sum(client.logins for client in clients)

@@ -59,8 +59,8 @@ async def test_a_frozen_tenant_drops_what_it_defined(host: EngineHost, kind: str
             await session.run("CREATE TABLE kept (n INT)")
             await session.run(statement.format(body="short"))
         # A pause takes what the server grants to whoever makes a routine.
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant, frozen=True)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant, frozen=True)
         async with session_of(host, tenant) as session:
             await session.run(DROPS[kind])
             # One right drops triggers and makes them.

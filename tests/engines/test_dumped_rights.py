@@ -76,12 +76,12 @@ async def test_a_database_that_is_replaced_keeps_the_rights_of_its_users(host: E
             await session.run("DROP SCHEMA public CASCADE")
             await session.run("CREATE SCHEMA public")
         await host.adapter.load(scratch, form, streamed(chunks), becomes=tenant)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         for _ in range(2):
             await host.adapter.replace(tenant, scratch)
         assert await host.adapter.contents(tenant) == told
         await host.adapter.destroy(scratch)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         if not frozen:
             assert await host.rights(tenant) == rights
             await check(host, tenant, user, other)
@@ -115,10 +115,10 @@ async def test_what_users_let_others_do_with_what_they_make_is_kept(host: Engine
         assert {row[0] for row in said} == {tenant.name, now.login, user.name}
         chunks, form, _ = await dumped(host, now)
         await host.adapter.load(scratch, form, streamed(chunks), becomes=now)
-        await host.adapter.revoke(now)
+        await host.adapter.revoke_access(now)
         await host.adapter.replace(now, scratch)
         await host.adapter.destroy(scratch)
-        await host.adapter.restore(now)
+        await host.adapter.restore_access(now)
         assert await host.as_root_in(tenant, DEFAULTS) == said
         await host.adapter.remove_user(now, other.name)
         await host.adapter.clear(now)
@@ -141,10 +141,10 @@ async def test_what_others_may_do_with_large_objects_to_come_is_kept(host: Engin
         assert "L" in {row[2] for row in said}
         chunks, form, _ = await dumped(host, tenant)
         await host.adapter.load(scratch, form, streamed(chunks), becomes=tenant)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await host.adapter.replace(tenant, scratch)
         await host.adapter.destroy(scratch)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         assert await host.as_root_in(tenant, DEFAULTS) == said
         async with session_of(host, tenant) as session:
             [(made,)] = await session.run("SELECT lo_from_bytea(0, 'later')")
@@ -163,14 +163,14 @@ async def test_a_database_that_is_made_again_keeps_the_rights_of_its_users(host:
         rights = await host.rights(tenant)
         await host.adapter.destroy(tenant)
         await host.adapter.create(tenant, LIMITS)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         later = user_of(tenant, Access.READ_ONLY, 3)
         for one in (user, other, later):
             await host.adapter.put_user(tenant, one)
         await host.adapter.clear(tenant)
         await host.adapter.load(tenant, form, streamed(chunks))
         assert await host.adapter.contents(tenant) == told
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         assert rights <= await host.rights(tenant)
         await check(host, tenant, user, other)
         async with session_as(host, tenant, later) as session:

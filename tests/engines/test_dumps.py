@@ -87,7 +87,7 @@ async def test_a_revoked_tenants_database_is_dumped_and_stays_closed(host: Engin
     async with tenants(host) as [tenant]:
         async with session_of(host, tenant) as session:
             await session.run("CREATE TABLE pets (name varchar(20) PRIMARY KEY)")
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         revoked = await host.catalog()
         chunks, form, told = await dumped(host, tenant)
         assert await host.catalog() == revoked
@@ -96,7 +96,7 @@ async def test_a_revoked_tenants_database_is_dumped_and_stays_closed(host: Engin
         assert await host.adapter.contents(tenant) == told
         with pytest.raises(LoginRefused):
             await host.adapter.log_in(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         await host.adapter.verify_login(tenant)
     assert await host.catalog() == before
 
@@ -116,13 +116,13 @@ async def test_a_database_is_replaced_by_another(host: EngineHost) -> None:
         await host.adapter.load(scratch, form, streamed(chunks))
         with pytest.raises(EngineError):
             await host.adapter.replace(tenant, scratch)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         for _ in range(2):
             await host.adapter.replace(tenant, scratch)
         assert await host.adapter.contents(tenant) == told
         assert len(tables(await host.adapter.contents(scratch))) == 2
         await host.adapter.destroy(scratch)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         async with session_of(host, tenant) as session:
             assert await session.run("SELECT name FROM pets") == [("Rex",)]
             await session.run("DROP TABLE pets")
@@ -150,7 +150,7 @@ async def test_a_backup_and_a_clone_at_once_do_not_know_each_other(host: EngineH
             await session.run("CREATE TABLE pets (name varchar(20) PRIMARY KEY)")
             await session.run("INSERT INTO pets VALUES ('Rex')")
         if revoked:
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
         async with host.adapter.dumping(tenant) as backup:
             async with host.adapter.dumping(tenant, purpose=DumpPurpose.CLONE) as clone:
                 assert [chunk async for chunk in clone.chunks()]

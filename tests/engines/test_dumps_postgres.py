@@ -268,7 +268,7 @@ async def test_a_dump_that_ends_in_the_middle_leaves_nothing(host: EngineHost, e
                 async with host.adapter.dumping(tenant) as dump:
                     chunks = dump.chunks()
                     await anext(chunks)
-                    await (host.adapter.revoke if ended == "revoked" else host.adapter.freeze)(tenant)
+                    await (host.adapter.revoke_access if ended == "revoked" else host.adapter.freeze)(tenant)
                     async for _ in chunks:
                         pass
                     await dump.contents()
@@ -374,7 +374,7 @@ async def test_what_a_dead_process_left_of_a_dump_is_removed(host: EngineHost) -
     async with tenants(host) as [tenant]:
         async with session_of(host, tenant) as session:
             await session.run("CREATE TABLE pets (n int)")
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         closed = await host.catalog()
 
         async def dump(adapter: EngineAdapter) -> None:
@@ -399,7 +399,7 @@ async def test_a_process_that_dies_in_a_replacement_loses_neither_database(host:
     before = await host.catalog()
     async with tenants(host, limits=EngineLimits(connections=7)) as [tenant]:
         made = [await marked(host, tenant, "0")]
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         scratches: list[Tenant] = []
 
         async def next_scratch() -> None:
@@ -415,7 +415,7 @@ async def test_a_process_that_dies_in_a_replacement_loses_neither_database(host:
             await host.adapter.destroy(scratches[-1])
             await next_scratch()
         await host.adapter.destroy(scratches[-1])
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         await host.adapter.verify_login(tenant)
     assert await host.catalog() == before
 

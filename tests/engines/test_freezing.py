@@ -131,18 +131,18 @@ async def test_a_pause_keeps_it_frozen_or_not_as_is_asked(host: EngineHost) -> N
         before = await host.rights(tenant)
         await host.adapter.freeze(tenant)
         frozen = await host.rights(tenant)
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant, frozen=True)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant, frozen=True)
         assert await host.rights(tenant) == frozen
         async with session_of(host, tenant) as session:
             for statement in WRITES:
                 assert await refusal(session, statement) is not None, statement
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant)
         assert await host.rights(tenant) == before
         await host.adapter.verify_login(tenant)
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant, frozen=True)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant, frozen=True)
         async with session_of(host, tenant) as session:
             assert await refusal(session, "INSERT INTO kept VALUES (9, 'x')") is not None
             assert await refusal(session, "CREATE TABLE more (n INT)") is not None

@@ -186,8 +186,8 @@ async def test_giving_up_its_own_grants_is_no_way_round(host: EngineHost, frozen
         await session.run("DROP OWNED BY CURRENT_USER CASCADE")
         for attempt in ("CREATE SCHEMA public", "CREATE TABLE made (n INT)", "CREATE TEMPORARY TABLE made (n INT)"):
             assert await refusal(session, attempt) is not None, attempt
-    await host.adapter.revoke(frozen)
-    await host.adapter.restore(frozen)
+    await host.adapter.revoke_access(frozen)
+    await host.adapter.restore_access(frozen)
     await host.adapter.verify_login(frozen)
 
 

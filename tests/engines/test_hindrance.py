@@ -12,23 +12,26 @@ from tests.support.waiting import ended, until
 TABLES = ("CREATE TABLE kept (n INT PRIMARY KEY, t VARCHAR(100))", "INSERT INTO kept VALUES (1, 'a')")
 HELD: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "postgres": {
-        "its own role": (("revoke", "set_limits"), ("BEGIN", "ALTER ROLE CURRENT_USER PASSWORD 'another'")),
+        "its own role": (("revoke_access", "set_limits"), ("BEGIN", "ALTER ROLE CURRENT_USER PASSWORD 'another'")),
         "all that it was granted": (
-            ("revoke", "freeze", "thaw", "restore", "repair"),
+            ("revoke_access", "freeze", "thaw", "restore_access", "repair"),
             ("BEGIN", "DROP OWNED BY CURRENT_USER"),
         ),
         "rights on a table": (("freeze", "make_reader"), ("BEGIN", "GRANT SELECT ON kept TO PUBLIC")),
-        "rights on a schema": (("restore", "repair", "make_reader"), ("BEGIN", "GRANT ALL ON SCHEMA public TO PUBLIC")),
+        "rights on a schema": (
+            ("restore_access", "repair", "make_reader"),
+            ("BEGIN", "GRANT ALL ON SCHEMA public TO PUBLIC"),
+        ),
         "a table": (("freeze",), ("BEGIN", "LOCK TABLE kept IN ACCESS EXCLUSIVE MODE")),
-        "a table that it drops": (("freeze", "thaw", "restore"), ("BEGIN", "DROP TABLE kept")),
+        "a table that it drops": (("freeze", "thaw", "restore_access"), ("BEGIN", "DROP TABLE kept")),
     },
     "mysql": {
         "a table": (
-            ("revoke", "set_limits", "freeze", "thaw", "restore", "repair", "make_reader"),
+            ("revoke_access", "set_limits", "freeze", "thaw", "restore_access", "repair", "make_reader"),
             ("LOCK TABLES kept WRITE",),
         ),
         "rows": (
-            ("revoke", "set_limits", "freeze", "thaw", "restore", "repair", "make_reader"),
+            ("revoke_access", "set_limits", "freeze", "thaw", "restore_access", "repair", "make_reader"),
             ("BEGIN", "SELECT * FROM kept FOR UPDATE", "DELETE FROM kept"),
         ),
     },
@@ -82,7 +85,7 @@ async def test_who_comes_back_to_hold_again_is_no_better_off(host: EngineHost) -
         holders = [asyncio.create_task(hold()) for _ in range(4)]
         await until(lambda: _is_held(host, tenant))
         await host.adapter.set_limits(tenant, EngineLimits(connections=3))
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await ended(*holders)
 
 
@@ -131,7 +134,7 @@ async def test_a_setting_that_another_makes_for_its_database_is_no_login(host: E
     async with tenants(host, 2) as [tenant, other], session_of(host, other) as holding:
         await holding.run("BEGIN")
         await holding.run(OTHERS_HOLD["its database"].format(name=tenant.name))
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         assert await holding.run("SELECT 1") == [(1,)]
 
 
@@ -156,7 +159,7 @@ async def test_what_one_tenant_holds_does_not_hold_up_the_measurement_of_others(
         assert set(await measuring) == {tenant.name, other.name}
         assert waits == 0
         assert not any(task.done() for task in running)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await asyncio.gather(*running, return_exceptions=True)
         for session in busy:
             await session.close()

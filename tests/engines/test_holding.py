@@ -68,7 +68,7 @@ async def test_its_users_are_held_with_it(host: EngineHost) -> None:
 async def test_a_revoked_one_stays_closed_and_a_destroyed_one_is_nobody(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         await host.adapter.hold(tenant.name, HeldLimits(total=5, users={}, at_most=1))
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await host.adapter.hold(tenant.name, HeldLimits(total=5, users={}, at_most=None))
         with pytest.raises(RefusedError):
             await host.login(tenant)

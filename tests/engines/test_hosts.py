@@ -185,7 +185,7 @@ async def test_a_catalog_shows_nothing_of_another_installation(host: EngineHost)
         await other.create(tenant, LIMITS)
         assert await host.catalog() == before
         await host.adapter.create(own, LIMITS)
-        await other.revoke(tenant)
+        await other.revoke_access(tenant)
         assert {row[1] for row in await host.catalog() - before if row[0] in ("role", "account", "database")} == {
             own.name
         }
@@ -204,10 +204,10 @@ async def test_a_superuser_administers_postgres_too(postgres_server: RunningServ
     async with tenants(host) as [tenant]:
         await host.adapter.verify_login(tenant)
         session = await host.login(tenant)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         with pytest.raises(ConnectionError):
             await session.run("SELECT 1")
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         await host.adapter.verify_login(tenant)
         with pytest.raises(RefusedError):
             await host.login(tenant, database="postgres")

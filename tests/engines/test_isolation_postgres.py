@@ -142,7 +142,7 @@ async def test_a_tenant_who_holds_our_lock_is_revoked_all_the_same(host: EngineH
     async with tenants(host) as [tenant]:
         session = await host.login(tenant, database="postgres")
         await session.run(f"SELECT pg_advisory_lock(hashtextextended('headwater {tenant.name}', 0))")
-        await adapter.revoke(tenant)
+        await adapter.revoke_access(tenant)
         with pytest.raises(ConnectionError):
             await session.run("SELECT 1")
     await adapter.close()
@@ -165,7 +165,7 @@ async def test_a_login_under_way_is_ended_too(host: EngineHost, engine_server: R
         )
         await until(lambda: _is_let_in(tenant))
         async with asyncio.timeout(LIMIT_SECONDS):
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
         with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError)):
             await (await login).fetchval("SELECT 1")
 
@@ -182,7 +182,7 @@ async def test_a_removal_that_died_in_drop_database_is_finished(host: EngineHost
     for call in ("destroy", "create"):
         async with tenants(host) as [tenant]:
             await as_root(host, f"UPDATE pg_database SET datconnlimit = -2 WHERE datname = '{tenant.name}'")
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
             if call == "create":
                 await as_root(host, f"ALTER ROLE {tenant.name} LOGIN")
                 await host.adapter.create(tenant, LIMITS)

@@ -114,8 +114,8 @@ async def test_frozen_restored_and_asked(listing: PostgresHost) -> None:
             assert await refusal(session, "CREATE TABLE more (embedding vector(3))") == DISK_FULL
             assert await refusal(session, "INSERT INTO items VALUES (3, '[1,1,1]')") == DENIED
             await session.run("DELETE FROM items WHERE embedding <-> '[9,9,9]' = 0")
-        await adapter.revoke(tenant)
-        await adapter.restore(tenant, frozen=True)
+        await adapter.revoke_access(tenant)
+        await adapter.restore_access(tenant, frozen=True)
         await adapter.thaw(tenant)
         assert await listing.rights(tenant) == rights
         async with adapter.reading(tenant, READER_PASSWORD, QueryLimits(rows=10, seconds=10)) as reading:

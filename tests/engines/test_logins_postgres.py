@@ -566,8 +566,8 @@ async def test_what_the_tenant_hides_from_a_user_stays_hidden(host: EngineHost) 
             await session.run("CREATE TABLE hidden (n int)")
             await host.adapter.put_user(tenant, user)
             await session.run(f"REVOKE SELECT ON hidden FROM {user.name}")
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant)
         async with session_as(host, tenant, user) as session:
             assert await refusal(session, "SELECT n FROM hidden") == DENIED
 

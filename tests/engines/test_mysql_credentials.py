@@ -98,7 +98,7 @@ async def test_an_account_that_is_closed_or_full_shows_which_password_is_right(h
                 await host.adapter.log_in_as(tenant, login_of(tenant))
             with pytest.raises(CredentialsRefused):
                 await host.adapter.log_in_as(tenant, wrong)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         with pytest.raises(LoginRefused) as refused:
             await host.adapter.log_in_as(tenant, login_of(tenant))
         assert not isinstance(refused.value, CredentialsRefused)
@@ -173,8 +173,8 @@ async def test_what_a_user_defined_works_after_its_removal(host: EngineHost) -> 
         await host.adapter.freeze(tenant)
         async with session_of(host, tenant) as session:
             assert await refusal(session, "CALL adding()")
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant)
         await host.adapter.repair(tenant)
         [(shown,)] = await as_root(host, f"SHOW CREATE USER '{user.name}'@'%'")
         assert " ACCOUNT LOCK" in shown
@@ -197,8 +197,8 @@ async def test_a_user_made_or_restored_while_frozen_writes_nothing(host: EngineH
         await host.adapter.put_user(tenant, early)
         async with session_of(host, tenant) as session:
             await session.run("CREATE TABLE kept (n INT)")
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant, frozen=True)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant, frozen=True)
         for user in (late, early):
             await host.adapter.put_user(tenant, user)
             async with session_as(host, tenant, user) as session:
@@ -237,8 +237,8 @@ async def test_a_removed_user_of_the_same_name_begins_anew(host: EngineHost) -> 
         again = user_of(tenant, Access.READ_ONLY)
         await host.adapter.put_user(tenant, again)
         assert not await accepted(host, tenant, user)
-        await host.adapter.revoke(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.revoke_access(tenant)
+        await host.adapter.restore_access(tenant)
         async with session_as(host, tenant, again) as session:
             assert await session.run("SELECT n FROM defined") == [(1,)]
             assert await refusal(session, "CREATE TABLE mine (n INT)")
@@ -510,7 +510,7 @@ async def test_what_was_made_before_there_were_users_shares_its_limit_too(host: 
         await host.adapter.put_user(tenant, user_of(tenant, connections=1))
         assert await limits_of(host, tenant) == {"": 3, "_u1": 1}
         await as_root(host, forget)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await host.adapter.put_user(tenant, user_of(tenant, number=2, connections=1))
         await host.adapter.set_limits(tenant, EngineLimits(connections=4))
         assert await limits_of(host, tenant) == {"": 2, "_u1": 1, "_u2": 1}

@@ -322,11 +322,11 @@ async def test_a_revocation_leaves_a_dump_that_is_under_way(host: EngineHost) ->
                 pass
             assert len(tables(await dump.contents())) == 3
         async with host.adapter.dumping(tenant) as dump:
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
             async for _ in dump.chunks():
                 pass
             assert len(tables(await dump.contents())) == 3
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         async with host.adapter.dumping(tenant) as dump:
             await host.adapter.destroy(tenant)
             with pytest.raises(EngineError):

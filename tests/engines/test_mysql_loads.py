@@ -108,7 +108,7 @@ async def test_a_revoked_tenant_is_loaded_and_stays_closed(host: EngineHost) -> 
         chunks, form, told = await dumped(host, tenant)
         new = next_login(host, tenant)
         await host.adapter.add_credential(tenant, new)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         refused = []
 
         async def looking() -> AsyncIterator[bytes]:
@@ -126,7 +126,7 @@ async def test_a_revoked_tenant_is_loaded_and_stays_closed(host: EngineHost) -> 
         for login in (login_of(tenant), new):
             assert not await accepted(host, tenant, login)
         await until(lambda: _has_no_session(host, tenant))
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         for login in (login_of(tenant), new):
             assert await accepted(host, tenant, login), "both passwords of the overlap still work"
         async with session_of(host, tenant) as session:
@@ -140,7 +140,7 @@ async def _has_no_session(host: EngineHost, tenant: Tenant) -> bool:
 
 async def test_a_load_that_died_in_a_revoked_tenant_is_closed(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         account = f"'{tenant.name}'@'%'"
         await as_root(host, f"ALTER USER {account} ACCOUNT UNLOCK", f"GRANT SELECT ON `{tenant.name}`.* TO {account}")
         session = await host.login(tenant)

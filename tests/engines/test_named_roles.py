@@ -42,7 +42,7 @@ async def test_a_tenant_is_destroyed_that_others_name(host: PostgresHost, closed
     async with tenants(host, 2) as (hostile, other):
         await name_in(host, hostile, other.name)
         if closed:
-            await host.adapter.revoke(hostile)
+            await host.adapter.revoke_access(hostile)
         await host.adapter.destroy(other)
         assert await roles_like(host, other.name) == []
         assert await admits(host.adapter, hostile) is not closed

@@ -73,7 +73,7 @@ async def test_the_tenants_own_statements_take_as_long_as_they_do(host: EngineHo
         assert await host.adapter.end_overdue(OVERDUE) == 0
         assert await _sleeps(host, tenant)
         assert not running.done()
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await asyncio.gather(running, return_exceptions=True)
         await session.close()
 

@@ -87,7 +87,7 @@ async def test_what_else_an_account_is_stays_ours(host: EngineHost) -> None:
 
 async def test_what_was_closed_stays_closed(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await host.adapter.restore_credentials(tenant)
         with pytest.raises(RefusedError):
             await host.login(tenant)

@@ -108,12 +108,12 @@ def grant_everything(host: EngineHost, tenant: Tenant) -> list[str]:
 async def test_closed_opened_and_removed_with_the_tenant(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         await host.adapter.make_reader(tenant, PASSWORD)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         with pytest.raises(LoginRefused):
             await read(host, tenant, "SELECT 1")
         with pytest.raises(LoginRefused):
             await host.adapter.make_reader(tenant, PASSWORD)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         await read(host, tenant, "SELECT 1")
         await host.adapter.destroy(tenant)
         assert not [entry for entry in await host.catalog() if any(tenant.name in str(part) for part in entry)]

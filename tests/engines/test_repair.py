@@ -60,7 +60,7 @@ async def test_repairing_what_is_whole_changes_nothing(host: EngineHost) -> None
 
 async def test_what_was_revoked_stays_closed(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         assert not (await _found(host, tenant)).admits
         await host.adapter.repair(tenant)
         assert not (await _found(host, tenant)).admits

@@ -46,7 +46,7 @@ async def test_open_sessions_die_and_nobody_comes_back(host: EngineHost) -> None
         clients = [Client(revoked) for _ in range(6)]
         running = [asyncio.create_task(client.go_on(host, tenant)) for client in clients]
         await until(lambda: all(client.written for client in clients))
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         revoked.set()
         await until(lambda: all(client.refused_afterwards > 3 for client in clients) or any(t.done() for t in running))
         assert not any(task.done() for task in running), running
@@ -58,7 +58,7 @@ async def test_open_sessions_die_and_nobody_comes_back(host: EngineHost) -> None
         # The server shows a login that it refuses, too, until its connection is closed.
         await until(lambda: _nobody_there(host, tenant))
 
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         async with session_of(host, tenant) as session:
             assert await session.run("SELECT COUNT(*) FROM kept WHERE n = 0") == [(0,)], "what wasn't committed is gone"
             [(kept,)] = await session.run("SELECT COUNT(*) FROM kept")
@@ -77,7 +77,7 @@ async def test_a_statement_under_way_is_stopped(host: EngineHost) -> None:
         session = await host.login(tenant)
         running = asyncio.create_task(session.run(sleep))
         await until(lambda: host.statements(tenant.name))
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         with pytest.raises((ConnectionError, RefusedError)):
             async with asyncio.timeout(LIMIT_SECONDS):
                 await running
@@ -86,17 +86,17 @@ async def test_a_statement_under_way_is_stopped(host: EngineHost) -> None:
 
 async def test_credentials_are_refused_until_restored(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         assert [row for row in await host.catalog() if row[:2] == ("grant", tenant.name)] == []
         with pytest.raises(LoginRefused):
             await host.adapter.verify_login(tenant)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         await host.adapter.verify_login(tenant)
 
 
 async def test_other_tenants_keep_their_sessions(host: EngineHost) -> None:
     async with tenants(host, 2) as [tenant, other], session_of(host, other) as session:
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         await host.adapter.destroy(tenant)
         assert await session.run("SELECT 1") == [(1,)]
 
@@ -107,12 +107,12 @@ async def test_helper_roles_lose_their_sessions_too(host: EngineHost) -> None:
         helper = Tenant(name=f"{tenant.name}_ro", password="Helper-passw0rd", marker=tenant.marker)
         await host.make_helper(tenant, helper)
         session = await host.login(helper, database=tenant.name)
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         with pytest.raises(ConnectionError):
             await session.run("SELECT 1")
         with pytest.raises(RefusedError):
             await host.login(helper, database=tenant.name)
-        await host.adapter.restore(tenant)
+        await host.adapter.restore_access(tenant)
         async with session_of(host, tenant) as session:
             await session.run("SELECT 1")
         await (await host.login(helper, database=tenant.name)).close()
@@ -126,7 +126,7 @@ async def test_a_longer_name_is_another_tenant(host: EngineHost) -> None:
         longer = Tenant(name=f"{tenant.name}2", password=tenant.password, marker=f"{tenant.marker}2")
         await host.adapter.create(longer, MANY)
         async with session_of(host, longer) as session:
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
             await host.adapter.destroy(tenant)
             assert await session.run("SELECT 1") == [(1,)]
         await host.adapter.destroy(longer)
@@ -141,6 +141,6 @@ async def test_a_revocation_that_died_half_way_is_finished(host: EngineHost) -> 
             statement = f"ALTER USER {tenant.name}@'%' ACCOUNT LOCK"
         await as_root(host, statement)
         assert await session.run("SELECT 1") == [(1,)]
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         with pytest.raises(ConnectionError):
             await session.run("SELECT 1")

@@ -166,10 +166,10 @@ async def test_an_account_sees_its_own_database_alone(host: EngineHost, neighbou
         await host.adapter.freeze(one)
         async with session_of(host, one) as session:
             await neighbours.stay_hidden(session, one)
-        await host.adapter.revoke(one)
+        await host.adapter.revoke_access(one)
         with pytest.raises(RefusedError):
             await host.login(one)
-        await host.adapter.restore(one, frozen=True)
+        await host.adapter.restore_access(one, frozen=True)
         async with session_of(host, one) as session:
             await neighbours.stay_hidden(session, one)
         await host.adapter.thaw(one)

@@ -99,7 +99,7 @@ async def test_logins_that_never_finish_hold_up_neither_revocation_nor_removal(h
         clients = [asyncio.create_task(_come_back(host, tenant)) for _ in range(CLIENTS)]
         try:
             await until(lambda: _all_shown(host, tenant))
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
             await host.adapter.destroy(tenant)
         finally:
             await ended(*clients)
@@ -110,7 +110,7 @@ async def test_a_login_that_began_before_a_revocation_is_not_let_in_after_it(hos
     async with tenants(host) as [tenant]:
         user = await _user_of(host, tenant, "a password of its own")
         async with _held(host, user, tenant.name):
-            await host.adapter.revoke(tenant)
+            await host.adapter.revoke_access(tenant)
 
 
 async def test_a_login_that_began_with_an_older_password_is_ended_with_the_sessions(host: EngineHost) -> None:
@@ -125,7 +125,7 @@ async def test_a_login_that_began_with_an_older_password_is_ended_with_the_sessi
 async def test_a_session_that_is_changing_to_a_revoked_account_ends(host: EngineHost) -> None:
     _skip_postgres(host)
     async with tenants(host, 2) as [tenant, other], _changing(host, other, tenant) as (session, changing):
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
         session.go.set()
         with pytest.raises(pymysql.MySQLError):
             await changing
@@ -162,7 +162,7 @@ async def test_logins_that_are_not_finished_take_connections_of_their_server(hos
         for _ in range(CLIENTS):
             await held.enter_async_context(_held(host, tenant, tenant.name))
         assert (await host.adapter.session_counts()).open >= before + CLIENTS
-        await host.adapter.revoke(tenant)
+        await host.adapter.revoke_access(tenant)
 
 
 async def test_logins_that_are_not_finished_are_no_sessions(host: EngineHost) -> None:

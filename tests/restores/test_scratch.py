@@ -44,7 +44,7 @@ async def _made(service: RunningService, adapters: Adapters, engine: Engine) -> 
     adapter = await adapters.of_host(host.id)
     tenant = tenant_of(record, service.box)
     await adapter.create(tenant, EngineLimits(connections=record.connections))
-    await adapter.revoke(tenant)
+    await adapter.revoke_access(tenant)
     return record
 
 

@@ -37,7 +37,7 @@ async def prepare(box: SecretBox, adapter_for: AdapterFor, restoration: UUID) ->
                 return found.kind
             tenant = tenant_of(target, box)
             await adapter.create(tenant, limits_of(target))
-            await adapter.revoke(tenant)
+            await adapter.revoke_access(tenant)
             return found.kind
 
 

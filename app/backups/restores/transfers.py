@@ -182,7 +182,7 @@ class Transfers:
             await _open(found.uuid)  # who has waited for the locks may be too late
             await adapter.end_dumps([record.engine_name])
             tenant = tenant_of(record, self._box)
-            await adapter.revoke(tenant)
+            await adapter.revoke_access(tenant)
             await adapter.replace(tenant, tenant_of(scratch, self._box))
 
     async def _reload(
@@ -225,7 +225,7 @@ class Transfers:
     async def _empty_closed(self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord) -> None:
         async with database_lock(record.uuid):
             await _open(found.uuid)
-            await adapter.revoke(tenant_of(record, self._box))
+            await adapter.revoke_access(tenant_of(record, self._box))
             await self._empty(adapter, record)
 
 

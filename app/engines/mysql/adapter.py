@@ -215,14 +215,14 @@ class MySQLAdapter(EngineAdapter):
         async with self._present(tenant) as connection:
             await shares.set_total(connection, tenant.name, limits.connections)
 
-    async def revoke(self, tenant: Tenant) -> None:
+    async def revoke_access(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         async with self._owned(tenant) as connection:
             if connection is not None:
                 await bookkeeping.mark_revoked(connection, tenant.name, True)
                 await removal.end_access(connection, self._connections, tenant.name)
 
-    async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
+    async def restore_access(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
         async with self._existing(tenant) as (connection, found):
             await making.make_database(connection, tenant.name, found)

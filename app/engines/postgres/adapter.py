@@ -229,11 +229,11 @@ class PostgresAdapter(EngineAdapter):
         async with self._changing(tenant) as (connection, found):
             await connection.execute(statements.limit(tenant, limits, found))
 
-    async def revoke(self, tenant: Tenant) -> None:
+    async def revoke_access(self, tenant: Tenant) -> None:
         check_tenant(tenant)
         await end_access(self._connections, tenant)
 
-    async def restore(self, tenant: Tenant, *, frozen: bool = False) -> None:
+    async def restore_access(self, tenant: Tenant, *, frozen: bool = False) -> None:
         check_tenant(tenant)
         async with self._changing(tenant) as (connection, found):
             await connection.execute(statements.open_database(tenant, self._marker(tenant), frozen=frozen))
@@ -285,7 +285,7 @@ class PostgresAdapter(EngineAdapter):
 
     async def destroy(self, tenant: Tenant) -> None:
         check_tenant(tenant)
-        await self.revoke(tenant)
+        await self.revoke_access(tenant)
         async with self._working(tenant) as connection:
             found = (await catalog.find(connection, tenant.name)).check(tenant)
             if found.database:

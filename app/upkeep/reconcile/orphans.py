@@ -93,7 +93,7 @@ async def close(inspection: Inspection, adapter: EngineAdapter, found: FoundTena
     async with database_lock(owner):
         if await is_name_taken(inspection.snapshot.host.id, found.name):
             return f"Left {found.name} as it is: a database lives there by now."
-        await adapter.revoke(Tenant(name=found.name, password="", marker=found.marker))
+        await adapter.revoke_access(Tenant(name=found.name, password="", marker=found.marker))
     return f"Ended access to {found.name}, which database {owner} had left behind."
 
 

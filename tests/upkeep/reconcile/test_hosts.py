@@ -48,21 +48,21 @@ async def test_what_a_tenant_took_from_itself_is_given_back(bench: Bench, caller
 @pytest.mark.parametrize("state", ["status = 'paused'", "status = 'deleted', revoked_at = now(), deleted_at = now()"])
 async def test_what_was_ended_is_not_given_back(bench: Bench, caller: Caller, state: str) -> None:
     made = await caller.created(db_type=bench.host.engine)
-    await (await bench.adapter()).revoke(bench.tenant(made))
+    await (await bench.adapter()).revoke_access(bench.tenant(made))
     await bench.set_row(made["uuid"], f"{state}, destroy_at = 'infinity'")
     await bench.run()
     found = await bench.on_host(made["db_name"])
     assert found is not None
     assert not found.admits
     assert await bench.findings(made["uuid"]) == []
-    await (await bench.adapter()).restore(bench.tenant(made))
+    await (await bench.adapter()).restore_access(bench.tenant(made))
     await bench.run()
     assert await bench.findings(made["uuid"]) == ["access_open"]
 
 
 async def test_an_active_database_that_is_closed_is_reported_and_stays_so(bench: Bench, caller: Caller) -> None:
     made = await caller.created(db_type=bench.host.engine)
-    await (await bench.adapter()).revoke(bench.tenant(made))
+    await (await bench.adapter()).revoke_access(bench.tenant(made))
     await bench.set_row(made["uuid"], "status = 'active'")
     await bench.run()
     assert "access_closed" in await bench.findings(made["uuid"])
