@@ -5,10 +5,10 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.errors import as_failures
-from app.backups import ends, testing
+from app.backups import ends, restore_tests
 from app.backups.admission import admit_waiting
 from app.backups.policies import BackupTerms
-from app.backups.proving import BackupProving
+from app.backups.restore_test_runs import RestoreTestRuns
 from app.backups.taking import BackupTaking
 from app.contracts.backups import (
     BackupActivities,
@@ -39,13 +39,13 @@ class BackupActivitiesOnHosts(BackupActivities):
 class ProofActivitiesOnHosts(ProofActivities):
     """From the store of backups to scratch databases on the registered hosts."""
 
-    def __init__(self, proving: BackupProving) -> None:
-        self._proving = proving
+    def __init__(self, runs: RestoreTestRuns) -> None:
+        self._runs = runs
 
     @activity.defn(name="prove_backup")
     async def prove_backup(self, test: ProveBackupInput) -> ProofStatus:
         with as_failures():
-            return await self._proving.test(test)
+            return await self._runs.run(test)
 
 
 class BackupActivitiesOnStore(BackupRecordActivities):
@@ -62,4 +62,4 @@ class BackupActivitiesOnStore(BackupRecordActivities):
     @activity.defn(name="give_up_proof")
     async def give_up_proof(self, test: ProveBackupInput) -> None:
         with as_failures():
-            await testing.give_up_proof(self._terms, test)
+            await restore_tests.give_up(self._terms, test)

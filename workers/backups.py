@@ -9,11 +9,11 @@ from uuid import UUID
 import structlog
 
 from app.backups.admission import admit_waiting
-from app.backups.keeping import expire, find_expiring, find_removable, remove
 from app.backups.policies import BackupTerms
+from app.backups.restore_tests import find_due_tests, request_due_test
+from app.backups.retention import expire, find_expiring, find_removable, remove
 from app.backups.scheduling import enrol, find_due, request_due
 from app.backups.storage.store import BackupStore
-from app.backups.testing import find_due_tests, request_due_test
 from workers.due import repeat, work_off
 
 _INTERVAL_SECONDS = 1.0

@@ -20,7 +20,7 @@ from activities.usage import UsageActivitiesOnStore
 from activities.webhooks import WebhookActivitiesOnStore
 from app.backups.final import FinalBackups
 from app.backups.policies import BackupTerms
-from app.backups.proving import BackupProving
+from app.backups.restore_test_runs import RestoreTestRuns
 from app.backups.storage.store import BackupStore
 from app.backups.taking import BackupTaking
 from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_region, restore_region
@@ -136,7 +136,7 @@ _BACKUPS = QueueConfig(
     implementations=(
         _taking,
         lambda tools: ProofActivitiesOnHosts(
-            BackupProving(tools.backup_terms, tools.box, tools.backup_store, tools.adapters)
+            RestoreTestRuns(tools.backup_terms, tools.box, tools.backup_store, tools.adapters)
         ),
     ),
     workflows=BACKUP_WORKFLOWS,

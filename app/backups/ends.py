@@ -18,7 +18,7 @@ from app.contracts.base import DatabaseStatus
 from app.contracts.retries import CANCEL
 from app.databases import records as databases
 from app.databases.records import DatabaseRecord, NotWanted
-from app.engines.dumping import Content, ContentKind
+from app.engines.dumping import count_rows, count_tables
 from app.operations import ends
 from app.operations.kinds import KINDS, OperationStatus, OperationType
 from app.operations.reasons import ReasonCode
@@ -198,14 +198,6 @@ async def end_attempt(attempt: BackupRecord) -> None:
     """It writes no more, nor does any other unless one has begun since; what it left in the store can go, if the
     backup has ended."""
     await execute("UPDATE backups SET beat_at = NULL WHERE uuid = $1 AND attempts = $2", attempt.uuid, attempt.attempts)
-
-
-def count_tables(contents: tuple[Content, ...] | list[Content]) -> int:
-    return sum(1 for one in contents if one.kind is ContentKind.TABLE)
-
-
-def count_rows(contents: tuple[Content, ...] | list[Content]) -> int:
-    return sum(one.rows for one in contents if one.kind is ContentKind.TABLE)
 
 
 async def _end(locked: LockedBackup, status: BackupStatus, because: ReasonCode, *, error: str | None = None) -> None:

@@ -7,11 +7,11 @@ import msgspec
 
 from app.audit.drafts import note
 from app.backups import records
-from app.backups.keeping import has_room, make_room
 from app.backups.operation import find_operation, mark_cancelled
 from app.backups.policies import BackupTerms, find_rules
 from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
+from app.backups.retention import has_room, make_room
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import DatabaseStatus
 from app.core.errors import DatabaseNotDeleted, NotFound

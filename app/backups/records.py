@@ -1,6 +1,6 @@
 """The rows of backups, as everything above the table reads them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from app.contracts.base import Engine
 from app.engines.dumping import DumpFormat
 from app.quotas.plans import Quotas
 from app.store.sealed import SealedColumn
-from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 
 SEALED_KEY = SealedColumn(table="backups", column="wrapped_key", row="s.uuid::text")
 """Kept beside the store. `app.backups.storage.keys.key_place` is the place of one."""
@@ -216,6 +216,20 @@ WHERE r.backup_uuid IS NOT NULL AND NOT EXISTS (
 """
 """For databases `d`, `{which}` of them, that were last restored from a backup: both uuids. The backup may be another
 database's, or gone."""
+
+
+async def delete_gone_backups(limit: int, age: timedelta) -> int:
+    """Those that ended so long ago and of which the store has nothing. See `app.upkeep.sweep`."""
+    return await execute(
+        """
+        DELETE FROM backups WHERE id IN (
+            SELECT id FROM backups WHERE removed_at IS NOT NULL AND changed_at < now() - $2::interval
+            ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        limit,
+        age,
+    )
 
 
 async def find_restored(database: UUID) -> BackupRecord | None:

@@ -13,7 +13,7 @@ from app.backups.storage.keys import BackupKey
 from app.backups.storage.manifest import BackupManifest
 from app.backups.storage.store import BackupStore
 from app.engines.base import EngineAdapter, Tenant
-from app.engines.dumping import Content, ContentKind
+from app.engines.dumping import Content, ContentKind, count_rows, count_tables
 
 MOST_DIFFERENCES = 100
 
@@ -69,8 +69,7 @@ async def load_backup(
     found = await adapter.contents(tenant)
     if differing := differences(manifest.contents, found):
         raise ContentsDiffer(differing)
-    tables = [one for one in found if one.kind is ContentKind.TABLE]
-    return LoadReport(tables=len(tables), rows=sum(one.rows for one in tables), seconds=time.monotonic() - began)
+    return LoadReport(tables=count_tables(found), rows=count_rows(found), seconds=time.monotonic() - began)
 
 
 def differences(

@@ -33,7 +33,7 @@ from app.backups.schemas import (
 )
 from app.backups.sources import BACKUP
 from app.backups.views import view
-from app.backups.waiting import await_end, await_proof, is_tested
+from app.backups.waiting import await_end, await_restore_test, is_tested
 from app.contracts.queues import backup_workflow_id
 from app.core.errors import (
     BackupBeingRestored,
@@ -234,7 +234,7 @@ async def prove_backup(
     async def finish(subject: str) -> Answer:
         backup, number = service.read_test_subject(subject)
         record = await service.get_any(backup)
-        record = await await_proof(services.watch, record, number, timeout if wait else 0)
+        record = await await_restore_test(services.watch, record, number, timeout if wait else 0)
         ended = is_tested(record, number)
         return Answer(201 if ended else 202, Change(message=_TESTED if ended else _TESTING, data=view(record)))
 

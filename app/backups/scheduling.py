@@ -12,9 +12,9 @@ import msgspec
 from app.audit.actions import Action
 from app.audit.events import append
 from app.backups import ends, records
-from app.backups.keeping import FULL, make_room
 from app.backups.policies import BackupTerms, find, next_backup, schedule
 from app.backups.requests import request_backup
+from app.backups.retention import FULL, make_room
 from app.contracts.backups import BackupKind
 from app.contracts.base import DatabaseStatus
 from app.databases import records as databases

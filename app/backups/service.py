@@ -15,9 +15,9 @@ from app.backups.holds import expect_unneeded
 from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
+from app.backups.restore_tests import request_test
 from app.backups.schemas import BackupStorage, ChangeBackupPolicy, TakeBackup
 from app.backups.sources import BACKUP
-from app.backups.testing import request_test
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.retries import CANCEL

@@ -9,7 +9,7 @@ import msgspec
 from app.backups.manifests import quotas_of
 from app.backups.storage.manifest import BackupManifest
 from app.contracts.backups import BackupStatus
-from app.engines.dumping import ContentKind
+from app.engines.dumping import count_rows, count_tables
 from app.store.session import execute, fetch_all, fetch_one
 
 _PAGE = 1000
@@ -56,7 +56,6 @@ async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int, *, re
     """Makes a record of a backup that only the store knows, as this team's, in that region, where it is tested and
     restored unless another is asked for; without `region` it is that of its database. It is kept for a day at least.
     False if there is a record already, which stays as it is."""
-    tables = [one for one in manifest.contents if one.kind is ContentKind.TABLE]
     return bool(
         await execute(
             """
@@ -85,8 +84,8 @@ async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int, *, re
             manifest.position,
             manifest.plain_bytes,
             manifest.stored_bytes,
-            len(tables),
-            sum(one.rows for one in tables),
+            count_tables(manifest.contents),
+            count_rows(manifest.contents),
             manifest.created_at,
             manifest.expires_at,
         )

@@ -15,11 +15,11 @@ import msgspec
 from app.backups import ends, records
 from app.backups.breaking_off import TimeLimit, time_limit, until_over, within
 from app.backups.ends import MAX_ERROR
-from app.backups.keeping import BEFORE_CHANGES, keep_until
 from app.backups.manifests import describe
 from app.backups.operation import note_bytes
 from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
+from app.backups.retention import BEFORE_CHANGES, keep_until
 from app.backups.storage.errors import BackupMissing, BackupStoreError, StoreRefused
 from app.backups.storage.keys import BackupKey
 from app.backups.storage.manifest import BackupManifest, StoredParts

@@ -18,7 +18,7 @@ async def await_end(watch: RowWatch, record: BackupRecord, timeout: float) -> Ba
     return await watch.wait_for(record.database, look, timeout) or await records.find(record.uuid) or record
 
 
-async def await_proof(watch: RowWatch, record: BackupRecord, number: int, timeout: float) -> BackupRecord:
+async def await_restore_test(watch: RowWatch, record: BackupRecord, number: int, timeout: float) -> BackupRecord:
     """As it is at the end of that restore test, or after `timeout` seconds."""
 
     async def look() -> BackupRecord | None:

@@ -20,7 +20,7 @@ from app.cli.tables import Rows
 from app.core.clock import Moment
 from app.core.errors import NotFound
 from app.core.settings import InvalidSettings, Settings
-from app.engines.dumping import ContentKind
+from app.engines.dumping import count_rows, count_tables
 from app.local.home import Home
 from app.provisioning.recovering import restore_stored
 from app.provisioning.waiting import await_active
@@ -162,7 +162,6 @@ async def _recoverable(backups: BackupStore, item: StoredBackup) -> RecoverableB
 
 
 def _described(manifest: BackupManifest, state: str) -> RecoverableBackup:
-    tables = [one for one in manifest.contents if one.kind is ContentKind.TABLE]
     return RecoverableBackup(
         uuid=manifest.backup,
         database=manifest.database_name,
@@ -174,8 +173,8 @@ def _described(manifest: BackupManifest, state: str) -> RecoverableBackup:
         consistent_at=manifest.consistent_at,
         size_bytes=manifest.plain_bytes,
         stored_bytes=manifest.stored_bytes,
-        tables=len(tables),
-        rows=sum(one.rows for one in tables),
+        tables=count_tables(manifest.contents),
+        rows=count_rows(manifest.contents),
         state=state,
     )
 

@@ -8,7 +8,7 @@ import contextlib
 import resource
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -61,6 +61,15 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, order=True):
     kind: ContentKind = ContentKind.TABLE
     rows: int = 0
     fingerprint: str
+
+
+def count_tables(contents: Iterable[Content]) -> int:
+    return sum(1 for one in contents if one.kind is ContentKind.TABLE)
+
+
+def count_rows(contents: Iterable[Content]) -> int:
+    """In all tables together."""
+    return sum(one.rows for one in contents if one.kind is ContentKind.TABLE)
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from app.accounts.sessions.passkey_records import delete_expired_challenges
 from app.audit.actions import Action
 from app.audit.events import append
 from app.auth.sessions import delete_ended
-from app.backups.retention import delete_gone_backups
+from app.backups.records import delete_gone_backups
 from app.blueprints.applications.retention import delete_old_applications, delete_old_logs
 from app.contracts.upkeep import SweepResult
 from app.credentials.rotations import delete_old, delete_secrets

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from botocore.exceptions import ClientError
 
-from app.backups.keeping import find_removable, remove
+from app.backups.retention import find_removable, remove
 from app.backups.storage.errors import BackupLocked, StoreRefused
 from app.backups.storage.store import BackupStore
 from app.backups.stored import adopt

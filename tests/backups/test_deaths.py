@@ -11,11 +11,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from app.backups import ends, records, testing
-from app.backups.keeping import remove
+from app.backups import ends, records, restore_tests
 from app.backups.operation import mark_cancelled
-from app.backups.proving import BackupProving
 from app.backups.records import BackupRecord
+from app.backups.restore_test_runs import RestoreTestRuns
+from app.backups.retention import remove
 from app.backups.storage.errors import StoreUnavailable
 from app.backups.storage.keys import BackupKey
 from app.backups.storage.manifest import BackupManifest, StoredParts
@@ -96,7 +96,7 @@ class Scene:
         self.store = FrailStore.from_settings(settings, service.box)
         assert isinstance(self.store, FrailStore)
         self.taking = BackupTaking(TERMS, service.box, self.store, adapters, HostSlots())
-        self.proving = BackupProving(TERMS, service.box, self.store, adapters)
+        self.restore_tests = RestoreTestRuns(TERMS, service.box, self.store, adapters)
         self.database = database
 
     async def begun(self, kind: BackupKind = BackupKind.MANUAL) -> UUID:
@@ -121,7 +121,7 @@ class Scene:
         async with transaction():
             record = await records.find_for_update(backup)
             assert record is not None
-            number = (await testing.request_test(TERMS, record)).number
+            number = (await restore_tests.request_test(TERMS, record)).number
             # No workflow of the service's is to take part.
             await fetch("DELETE FROM workflow_starts WHERE workflow = 'ProveBackup'")
         test = ProveBackupInput(
@@ -132,7 +132,7 @@ class Scene:
             backup=backup,
             number=number,
         )
-        await self.proving.test(test)
+        await self.restore_tests.run(test)
         found = await records.find(backup)
         assert found is not None
         return found
@@ -236,7 +236,7 @@ async def test_a_store_that_is_away_is_tried_again(scene: Scene) -> None:
 async def test_one_that_takes_too_long_fails_and_gives_up_its_place(scene: Scene) -> None:
     backup = await scene.begun()
     await scene.taking.take(backup)
-    scene.proving = BackupProving(TERMS, scene.box, scene.store, scene.adapters, limit=lambda size: 0)
+    scene.restore_tests = RestoreTestRuns(TERMS, scene.box, scene.store, scene.adapters, limit=lambda size: 0)
     record = await scene.proven(backup)
     assert record.proof_status is ProofStatus.FAILED
     assert "took longer than" in (record.proof_error or "")

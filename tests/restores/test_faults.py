@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from app.backups import keeping
+from app.backups import retention
 from app.backups.admission import BackupLimits
 from app.backups.policies import BackupTerms
 from app.contracts.backups import BackupKind, BackupStatus
@@ -113,12 +113,12 @@ async def test_a_backup_that_expires_while_one_of_two_restores_is_cancelled(
         await service.start("worker")
         cancelled, other = asked
         data_of(await caller.post(f"/operations/{cancelled['operation']['uuid']}/cancellations", None))
-        assert await keeping.expire(terms, UUID(made["uuid"])) == 0
+        assert await retention.expire(terms, UUID(made["uuid"])) == 0
         error_of(await caller.delete(f"/backups/{backup['uuid']}"), 409, "backup_being_restored")
     assert (await ended(caller, cancelled["operation"]["uuid"]))["status"] == "cancelled"
     assert (await ended(caller, other["operation"]["uuid"]))["status"] == "succeeded"
     assert await visits(other["data"]) == 3
-    assert await keeping.expire(terms, UUID(made["uuid"])) == 1
+    assert await retention.expire(terms, UUID(made["uuid"])) == 1
 
 
 async def test_a_host_without_storage_takes_no_copy(service: RunningService, caller: Caller) -> None:

@@ -16,9 +16,9 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from activities.engine import EngineActivitiesOnHosts
 from app.backups import ends
 from app.backups.final import FinalBackups
-from app.backups.keeping import expire, make_room
 from app.backups.restores import records
 from app.backups.restores.evacuation import Evacuated, EvacuationStatus, evacuate
+from app.backups.retention import expire, make_room
 from app.backups.scheduling import request_due
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import Engine

@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from app.backups import records
-from app.backups.keeping import find_removable
+from app.backups.retention import find_removable
 from app.backups.storage.manifest import BackupManifest
 from app.backups.storage.store import BackupStore
 from app.backups.stored import adopt

@@ -10,13 +10,13 @@ from uuid import UUID
 from app.auth.principal import Principal
 from app.backups import ends
 from app.backups import records as backups
-from app.backups.keeping import check_before_restore, make_room
 from app.backups.records import BackupRecord
 from app.backups.requests import request_backup
 from app.backups.restores import records
 from app.backups.restores.faults import BackupUnmade
 from app.backups.restores.filling import RESTORATIONS
 from app.backups.restores.records import NewRestoration, RestorationRecord
+from app.backups.retention import check_before_restore, make_room
 from app.backups.sources import check_engine, check_host, find_source, with_storage_for
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.base import DatabaseStatus

@@ -31,7 +31,7 @@ from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted, expect
 from app.databases.scratch import prolong_scratch
 from app.engines.base import EngineAdapter, Tenant
-from app.engines.dumping import ContentKind, Dump, DumpPurpose, LoadRefused
+from app.engines.dumping import Dump, DumpPurpose, LoadRefused, count_rows, count_tables
 from app.hosts.adapters import Adapters
 from app.quotas.usage import storage_of
 from app.store.locks import LockBusy, TransfersLock, database_lock, transfers_lock
@@ -162,8 +162,7 @@ class Transfers:
         if differing := differences(dumped, found):
             # Another attempt has another dump.
             raise SourceUnavailable(f"the copy differs in {len(differing)} objects")
-        tables = [one for one in found if one.kind is ContentKind.TABLE]
-        return LoadReport(tables=len(tables), rows=sum(one.rows for one in tables), seconds=progress.seconds)
+        return LoadReport(tables=count_tables(found), rows=count_rows(found), seconds=progress.seconds)
 
     @asynccontextmanager
     async def _dump(self, record: DatabaseRecord) -> AsyncIterator[Dump]:

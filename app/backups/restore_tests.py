@@ -181,7 +181,7 @@ async def note_trouble(test: ProveBackupInput, error: str) -> None:
     )
 
 
-async def give_up_proof(terms: BackupTerms, test: ProveBackupInput) -> None:
+async def give_up(terms: BackupTerms, test: ProveBackupInput) -> None:
     """As many attempts have failed as are made."""
     record = await records.find(test.backup)
     error = record.proof_error if record is not None else None

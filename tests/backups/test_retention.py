@@ -13,11 +13,11 @@ import pytest
 
 from app.backups import policies, records
 from app.backups.admission import BackupLimits, UnderWay, WaitingBackup, admit_waiting, choose
-from app.backups.keeping import expire, find_expiring, find_removable, make_room, remove
 from app.backups.policies import next_backup
 from app.backups.requests import PRIORITIES, request_backup
+from app.backups.restore_tests import begin_test, find_due_tests, request_due_test
+from app.backups.retention import expire, find_expiring, find_removable, make_room, remove
 from app.backups.scheduling import enrol, find_due, request_due
-from app.backups.testing import begin_test, find_due_tests, request_due_test
 from app.contracts.backups import BackupKind, BackupStatus, ProveBackupInput
 from app.contracts.base import Engine
 from app.databases.records import DatabaseRecord, NotWanted, find_for_update

@@ -1,4 +1,5 @@
-"""Proving a backup: it is restored by the path that every restore takes, into a database of nobody's, and compared."""
+"""Running a restore test: the backup is restored by the path that every restore takes, into a database of nobody's,
+and compared."""
 
 import asyncio
 import contextlib
@@ -6,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from app.backups import records, testing
+from app.backups import records, restore_tests
 from app.backups.breaking_off import TimeLimit, time_limit, until_over, within
 from app.backups.policies import BackupTerms
 from app.backups.restoring import ContentsDiffer, load_backup
@@ -39,7 +40,7 @@ _BEAT_SECONDS = 15.0
 _NO_ROOM = "No host that takes it has room for a restore test."
 
 
-class BackupProving:
+class RestoreTestRuns:
     """Runs restore tests."""
 
     def __init__(
@@ -56,7 +57,7 @@ class BackupProving:
         self._adapters = adapters
         self._limit = limit
 
-    async def test(self, test: ProveBackupInput) -> ProofStatus:
+    async def run(self, test: ProveBackupInput) -> ProofStatus:
         """Until its result is recorded. Raises `NotWanted` when it is over or the backup is gone; `EngineError` and
         `BackupStoreError` when another attempt may succeed."""
         scratch = None
@@ -67,7 +68,7 @@ class BackupProving:
             raise
         except Exception as fault:
             with contextlib.suppress(Exception):
-                await testing.note_trouble(test, _for_team(fault))
+                await restore_tests.note_trouble(test, _for_team(fault))
             raise
         finally:
             if scratch is not None:
@@ -78,11 +79,11 @@ class BackupProving:
 
     async def _add_scratch(self, test: ProveBackupInput) -> DatabaseRecord:
         """On a host with room, in the place of what an attempt that died has left."""
-        left = await testing.find_scratch(test.backup)
+        left = await restore_tests.find_scratch(test.backup)
         if left is not None:
             await end_scratch(left)
         async with transaction():
-            record = await testing.begin_test(test)
+            record = await restore_tests.begin_test(test)
             assert record.format is not None, "it is completed"
             takers = await hosts_that_take(record.format.flavour, record.format.server_version, record.size_bytes or 0)
             host = await place(record.engine, record.region, CONNECTIONS, among=takers)
@@ -96,7 +97,7 @@ class BackupProving:
                 host_id=host.id,
                 lasting=_LASTING,
             )
-            await testing.keep_scratch(test.backup, scratch)
+            await restore_tests.keep_scratch(test.backup, scratch)
             return scratch
 
     async def _restore(self, test: ProveBackupInput, scratch: DatabaseRecord) -> None:
@@ -115,17 +116,17 @@ class BackupProving:
         except KeyUnknown:
             raise
         except ContentsDiffer as found:
-            await testing.note_mismatch(self._terms, test, found)
+            await restore_tests.note_mismatch(self._terms, test, found)
         except (BackupDamaged, BackupMissing, IdentityNeeded, LoadRefused) as fault:
             await self._note_final(test, scratch, fault)
         else:
-            await testing.note_proven(self._terms, test, report)
+            await restore_tests.note_proven(self._terms, test, report)
 
     async def _note_final(self, test: ProveBackupInput, scratch: DatabaseRecord, fault: Exception) -> None:
         """Another attempt would end the same way; unless the backup was deleted meanwhile, or the scratch was."""
         if (over := await _beat(test, scratch.uuid)) is not None:
             raise NotWanted(over)
-        await testing.note_failed(self._terms, test, _for_team(fault))
+        await restore_tests.note_failed(self._terms, test, _for_team(fault))
 
 
 async def _make(adapter: EngineAdapter, scratch: DatabaseRecord, box: SecretBox) -> None:
@@ -143,7 +144,7 @@ async def _make(adapter: EngineAdapter, scratch: DatabaseRecord, box: SecretBox)
 
 async def _beat(test: ProveBackupInput, scratch: UUID) -> str | None:
     """Keeps the scratch; returns why the test is over, if it is."""
-    wanted = await testing.note_sign_of_life(test) and await prolong_scratch(scratch, _LASTING)
+    wanted = await restore_tests.note_sign_of_life(test) and await prolong_scratch(scratch, _LASTING)
     return None if wanted else "the restore test is over"
 
 
