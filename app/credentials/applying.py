@@ -138,13 +138,13 @@ class CredentialChanges:
         active = self._record.status is DatabaseStatus.ACTIVE
         if active:
             new = user.next_login(self._box)
-            await self._adapter.put_user(self._tenant, new)
+            await self._adapter.put_user(self._tenant, new, keep_rights=True)
             await self._prove(new)
             if user.next_ends_sessions:
                 # Before anybody gets the new password: all that are open are of the previous one.
                 await self._adapter.end_user_sessions(self._tenant, user.login_name)
         else:
-            await self._adapter.put_user(self._tenant, user.login(self._box))
+            await self._adapter.put_user(self._tenant, user.login(self._box), keep_rights=True)
         async with transaction():
             if active:
                 sealed = self._box.seal(new.password, user_password_place(user.uuid))

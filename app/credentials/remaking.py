@@ -38,7 +38,8 @@ async def put_users(box: SecretBox, adapter: EngineAdapter, record: DatabaseReco
     it is closed: they are opened with it. Raises `EngineError`."""
     tenant = tenant_of(record, box)
     for user in await users.list_of(record.id):
-        if user.status is DatabaseUserStatus.ACTIVE:
+        # One that is getting a new password has the one before until that is proven.
+        if user.status in (DatabaseUserStatus.ACTIVE, DatabaseUserStatus.ROTATING):
             await adapter.put_user(tenant, user.login(box))
 
 

@@ -76,7 +76,7 @@ class _Accounts:
     async def _restore_user(self, login: Login) -> None:
         if await self._is_refused(login):
             await credentials.record_refused(self._record.id)
-            await self._adapter.put_user(self._tenant, login)
+            await self._adapter.put_user(self._tenant, login, keep_rights=True)
 
     async def _is_refused(self, login: Login | None) -> bool:
         """None are the database's own credentials."""

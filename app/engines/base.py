@@ -163,10 +163,11 @@ class EngineAdapter(ABC):
         doesn't exist: nothing is retired then."""
 
     @abstractmethod
-    async def put_user(self, tenant: Tenant, login: Login) -> None:
+    async def put_user(self, tenant: Tenant, login: Login, *, keep_rights: bool = False) -> None:
         """Makes a user of the tenant's database, or gives an existing one this password, access and limit. A user that
-        reads reads what exists and what is made later. May be repeated. While the tenant is revoked the user is
-        closed, and `restore_access` opens it. Raises `EngineError` for a tenant that doesn't exist."""
+        reads reads what exists and what is made later; with `keep_rights`, for a password alone, one that exists keeps
+        what its tenant has left it. May be repeated. While the tenant is revoked the user is closed, and
+        `restore_access` opens it. Raises `EngineError` for a tenant that doesn't exist."""
 
     @abstractmethod
     async def end_user_sessions(self, tenant: Tenant, name: str) -> None:

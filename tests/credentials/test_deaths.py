@@ -4,9 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from app.credentials.ends import begin_due, find_due
+from app.credentials.remaking import put_users
 from app.store.session import fetch
 from tests.credentials.stepped import Stepped
 from tests.credentials.support import ENDED, is_refused, run, session
@@ -115,6 +117,32 @@ async def test_while_a_user_gets_a_new_password(stepped: Stepped, engine: str, m
     assert await run(made["connection_string"]) == 1
 
 
+async def test_a_user_with_a_new_password_sees_no_more_than_before(stepped: Stepped) -> None:
+    made, user, path = await _with_user(stepped, "postgres", "read_only")
+    async with session(made["connection_string"]) as ask:
+        await ask("CREATE TABLE hidden (n int)")
+        await ask(f"REVOKE SELECT ON hidden FROM {user['db_username']}")
+    async with stepped.asked("POST", f"{path}/app/rotations") as waiting:
+        rotated = data_of(await stepped.answered(waiting, made))
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await run(rotated["connection_string"], "SELECT n FROM hidden")
+
+
+async def test_a_user_whose_password_changes_is_made_again_with_the_one_before(stepped: Stepped, engine: str) -> None:
+    """As on another host, after its own was lost."""
+    made, user, path = await _with_user(stepped, engine)
+    record = await stepped.record(made)
+    adapter = await stepped.bench.adapters.of_host(record.host_id)
+    async with stepped.asked("POST", f"{path}/app/rotations") as waiting:
+        await stepped.die_in_step(made, "put_user", after=False)
+        await adapter.remove_user(stepped.tenant(made), user["db_username"])
+        assert await is_refused(user["connection_string"])
+        await put_users(stepped.bench.box, adapter, record)
+        assert await run(user["connection_string"]) == 1
+        rotated = data_of(await stepped.answered(waiting, made))
+    assert await run(rotated["connection_string"]) == 1
+
+
 @AROUND
 async def test_a_user_keeps_its_password_where_nobody_may_enter(stepped: Stepped, engine: str, after: bool) -> None:
     made, user, path = await _with_user(stepped, engine)
@@ -182,11 +210,13 @@ async def test_what_became_due_while_nothing_ran(stepped: Stepped, engine: str) 
     assert await run(rotated["connection_string"]) == 1
 
 
-async def _with_user(stepped: Stepped, engine: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+async def _with_user(
+    stepped: Stepped, engine: str, access: str = "read_write"
+) -> tuple[dict[str, Any], dict[str, Any], str]:
     """A database, its user `app`, and the path of its users."""
     made = await stepped.created(engine)
     path = f"/databases/{made['uuid']}/users"
-    async with stepped.asked("POST", path, {"name": "app", "access": "read_write"}) as waiting:
+    async with stepped.asked("POST", path, {"name": "app", "access": access}) as waiting:
         return made, data_of(await stepped.answered(waiting, made), 201), path
 
 

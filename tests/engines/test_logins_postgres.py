@@ -5,6 +5,7 @@ import contextlib
 from pathlib import Path
 
 import asyncpg
+import msgspec
 import pytest
 
 from app.engines.base import Access, EngineLimits, Login, Tenant
@@ -569,6 +570,10 @@ async def test_what_the_tenant_hides_from_a_user_stays_hidden(host: EngineHost) 
         await host.adapter.revoke_access(tenant)
         await host.adapter.restore_access(tenant)
         async with session_as(host, tenant, user) as session:
+            assert await refusal(session, "SELECT n FROM hidden") == DENIED
+        renewed = msgspec.structs.replace(user, password="another")
+        await host.adapter.put_user(tenant, renewed, keep_rights=True)
+        async with session_as(host, tenant, renewed) as session:
             assert await refusal(session, "SELECT n FROM hidden") == DENIED
 
 

@@ -166,7 +166,8 @@ class MySQLAdapter(EngineAdapter):
             if end_sessions:
                 await end_present_sessions(connection, tenant.name, helpers=False, logging_in=True)
 
-    async def put_user(self, tenant: Tenant, login: Login) -> None:
+    async def put_user(self, tenant: Tenant, login: Login, *, keep_rights: bool = False) -> None:
+        # Its rights are on the whole database, and its tenant can't take any.
         check_tenant(tenant)
         check_login(tenant, login)
         check_user(tenant, login.name)

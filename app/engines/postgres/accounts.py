@@ -41,7 +41,9 @@ class TenantAccounts:
             async with self._connections.admin_in(tenant.name) as inside:
                 await inside.execute("; ".join(readers.default_privileges(new.name, role) for role in readers_of))
 
-    async def put_user(self, connection: Any, tenant: Tenant, found: TenantObjects, login: Login) -> None:
+    async def put_user(
+        self, connection: Any, tenant: Tenant, found: TenantObjects, login: Login, *, keep_rights: bool
+    ) -> None:
         limit = _limit(found)
         raised = login.name in found.readers and login.access is Access.READ_WRITE
         lowered = login.name in found.users and login.access is Access.READ_ONLY
@@ -55,7 +57,8 @@ class TenantAccounts:
                 if lowered:
                     await ownership.take_out(inside, tenant.name, login.name)
                     await connection.execute(f'GRANT CONNECT ON DATABASE "{tenant.name}" TO "{login.name}"')
-                await self._let_read(inside, tenant, found, login.name)
+                if lowered or not keep_rights:
+                    await self._let_read(inside, tenant, found, login.name)
         elif raised and found.open:
             async with self._connections.admin_in(tenant.name) as inside:
                 await freezing.give_large_objects(inside)

@@ -200,12 +200,13 @@ class PostgresAdapter(EngineAdapter):
                 raise EngineError(f"{current.name} can't take the place of {old.name}: it is not on this host")
             await self._accounts.retire(connection, tenant, found, old.name)
 
-    async def put_user(self, tenant: Tenant, login: Login) -> None:
+    async def put_user(self, tenant: Tenant, login: Login, *, keep_rights: bool = False) -> None:
         check_tenant(tenant)
         check_user(tenant, login.name)
         check_login(tenant, login)
         async with self._changing(tenant) as (connection, found):
-            await self._accounts.put_user(connection, tenant, found, login)
+            keep = keep_rights and login.name in found.helpers
+            await self._accounts.put_user(connection, tenant, found, login, keep_rights=keep)
 
     async def end_user_sessions(self, tenant: Tenant, name: str) -> None:
         check_tenant(tenant)
