@@ -82,13 +82,15 @@ class RestoreTestRuns:
         left = await restore_tests.find_scratch(test.backup)
         if left is not None:
             await end_scratch(left)
+        record = await restore_tests.expect_wanted(test)
+        assert record.format is not None, "it is completed"
         async with transaction():
-            record = await restore_tests.begin_test(test)
-            assert record.format is not None, "it is completed"
             takers = await hosts_that_take(record.format.flavour, record.format.server_version, record.size_bytes or 0)
             host = await place(record.engine, record.region, CONNECTIONS, among=takers)
             if host is None:
                 raise HostUnavailable(_NO_ROOM)
+            # Locked after the host, as by restores.
+            await restore_tests.begin_test(test)
             scratch = await add_scratch(
                 self._box,
                 ScratchPurpose.PROOF,

@@ -110,9 +110,17 @@ async def request_due_test(terms: BackupTerms, database: UUID) -> bool:
         return (await request_test(terms, record, scheduled=True)).start is not None
 
 
-async def begin_test(test: ProveBackupInput) -> BackupRecord:
-    """The backup that is to be tested, locked. Raises `NotWanted` when it is gone, or the test has ended."""
-    record = await records.find_for_update(test.backup)
+async def expect_wanted(test: ProveBackupInput) -> BackupRecord:
+    """The backup that is to be tested. Raises `NotWanted` when it is gone, or the test has ended."""
+    return _check_wanted(test, await records.find(test.backup))
+
+
+async def begin_test(test: ProveBackupInput) -> None:
+    """Locks the backup. Raises `NotWanted` as `expect_wanted`."""
+    _check_wanted(test, await records.find_for_update(test.backup))
+
+
+def _check_wanted(test: ProveBackupInput, record: BackupRecord | None) -> BackupRecord:
     if record is None or record.status is not BackupStatus.COMPLETED:
         raise NotWanted("the backup is not, or no longer, one that can be restored")
     if record.proof_number != test.number or record.proof_status is not ProofStatus.RUNNING:

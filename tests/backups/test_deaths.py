@@ -39,9 +39,16 @@ from tests.e2e.hosts import postgres
 from tests.support.answers import data_of
 from tests.support.backups import files_of
 from tests.support.client import Caller
+from tests.support.meeting import rows_held
 from tests.support.service import RunningService
 from tests.support.store import store as connected_store
+from tests.support.waiting import until
 from workers.stray_objects import remove_stray_objects
+
+_WAITING_FOR_HOSTS = (
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    " AND query LIKE '%engine_hosts%'"
+)
 
 
 class Died(BaseException):
@@ -231,6 +238,17 @@ async def test_a_store_that_is_away_is_tried_again(scene: Scene) -> None:
     record = await records.find(backup)
     assert record is not None
     assert record.error is None
+
+
+async def test_a_restore_test_locks_its_backup_after_the_hosts(scene: Scene, service: RunningService) -> None:
+    """As restores do: else one of two that meet would be ended by the server."""
+    backup = await scene.begun()
+    await scene.taking.take(backup)
+    async with rows_held(service.control_dsn, "engine_hosts") as holder:
+        proving = asyncio.create_task(scene.proven(backup))
+        await until(lambda: fetch(_WAITING_FOR_HOSTS))
+        await holder.execute("SELECT 1 FROM backups WHERE uuid = $1 FOR SHARE", backup)
+    assert (await proving).proof_status is ProofStatus.PROVEN
 
 
 async def test_one_that_takes_too_long_fails_and_gives_up_its_place(scene: Scene) -> None:
