@@ -60,7 +60,7 @@ TESTS = Bound(
 )
 STORED = Bound(
     resource="backup_storage_gb",
-    counted="SELECT (coalesce(sum(stored_bytes), 0) / 1073741824)::bigint FROM backups"
+    counted="SELECT coalesce(sum(stored_bytes), 0) / 1073741824::double precision FROM backups"
     " WHERE team_id = $1 AND status = 'completed'",
     refusal=TeamLimitReached,
 )

@@ -24,7 +24,7 @@ async def check_bound(plans: Plans, bound: Bound, team_id: int, *also: Any) -> N
     """Whether the team may have one more, which is to be written in the same transaction. The team stays locked until
     its end. Raises the bound's refusal."""
     team = await get_team(team_id, lock=True, live=True)
-    limit: int = getattr(plans.tiers[team.tier], bound.resource)
+    limit: float = getattr(plans.tiers[team.tier], bound.resource)
     # Counted only now, in a statement of its own: one that waited for the lock would count what was there before.
-    if await fetch_scalar(int, bound.counted, team_id, *also) >= limit:
+    if await fetch_scalar(float, bound.counted, team_id, *also) >= limit:
         raise bound.refusal(bound.resource, limit)

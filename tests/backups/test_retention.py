@@ -354,6 +354,13 @@ async def test_what_has_ended_goes_from_the_store_and_nothing_else(lone: LoneApi
     assert await find_removable(database.region, 10, without=[]) == []
 
 
+async def test_a_team_may_store_as_much_as_its_tier_allows(lone: LoneApi) -> None:
+    caller, uuid = await active(lone)
+    limit = int(DEFAULT_PLANS.tiers["pro"].backup_storage_gb * 2**30)
+    await add_backup(await database_row(str(uuid)), days_ago=1, stored_bytes=limit - 2**29)
+    data_of(await caller.post(f"/databases/{uuid}/backups", {}), 202)
+
+
 async def test_scheduled_ones_go_early_where_a_team_has_no_room(lone: LoneApi) -> None:
     caller, uuid = await active(lone)
     database = await database_row(str(uuid))

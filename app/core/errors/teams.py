@@ -30,7 +30,7 @@ class TooManyUnderWay(AppError):
     code, status = "too_many_under_way", 429
     example_details = MappingProxyType({"resource": "blueprint_applications", "limit": 10})
 
-    def __init__(self, resource: str, limit: int) -> None:
+    def __init__(self, resource: str, limit: float) -> None:
         """`resource` is a plural noun in snake case."""
         super().__init__(
             f"Your team can have at most {limit} {_noun(resource)} under way at once.",
