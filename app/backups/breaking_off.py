@@ -6,7 +6,7 @@ compute.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 from app.core.background import repeating
@@ -24,11 +24,17 @@ def time_limit(size_bytes: int) -> float:
 
 
 @asynccontextmanager
-async def within(seconds: float, refusal: Callable[[str], Exception]) -> AsyncIterator[None]:
-    """Ends the block after that time, and raises what `refusal` makes of the reason."""
+async def within(seconds: float, refusal: Callable[[str], Exception]) -> AsyncIterator[Callable[[float], None]]:
+    """Ends the block after that time, and raises what `refusal` makes of the reason. Yields what puts its end off, by
+    so many seconds more."""
     try:
         async with asyncio.timeout(seconds) as limit:
-            yield
+
+            def put_off(more: float) -> None:
+                with suppress(RuntimeError):  # it is over
+                    limit.reschedule((limit.when() or 0) + more)
+
+            yield put_off
     except TimeoutError:
         if not limit.expired():
             raise

@@ -53,7 +53,7 @@ class BackupTaking:
         adapters: Adapters,
         slots: HostSlots,
         limit: TimeLimit = time_limit,
-        giving_way: Callable[[Callable[[], bool], float], GivingWay] = GivingWay,
+        giving_way: Callable[[Callable[[], bool], float, Callable[[float], None]], GivingWay] = GivingWay,
     ) -> None:
         self._terms = terms
         self._box = box
@@ -124,7 +124,7 @@ class BackupTaking:
         pauses = 0.0 if record.kind in BEFORE_CHANGES else limit
         attempt = _Attempt(expected)
         async with (
-            within(limit + pauses, DumpRefused),
+            within(limit, DumpRefused) as put_off,
             until_over(
                 lambda: _beat(record.uuid, attempt),
                 _BEAT_SECONDS,
@@ -133,7 +133,8 @@ class BackupTaking:
             ),
         ):
             tenant = tenant_of(database, self._box)
-            pace = await held.enter_async_context(self._pace(adapter, tenant, database.host_id, pauses, attempt))
+            pacing = self._pace(adapter, tenant, database.host_id, pauses, put_off, attempt)
+            pace = await held.enter_async_context(pacing)
             dump = await held.enter_async_context(adapter.dumping(tenant, pace))
             until = await keep_until(self._terms, record, dump.consistent_at)
             ending = msgspec.structs.replace(record, expires_at=until)
@@ -156,9 +157,16 @@ class BackupTaking:
 
     @asynccontextmanager
     async def _pace(
-        self, adapter: EngineAdapter, tenant: Tenant, host_id: int, pauses: float, attempt: "_Attempt"
+        self,
+        adapter: EngineAdapter,
+        tenant: Tenant,
+        host_id: int,
+        pauses: float,
+        put_off: Callable[[float], None],
+        attempt: "_Attempt",
     ) -> AsyncIterator[Pace]:
-        """Full speed where somebody waits for it, in front of a closed database; else it gives way."""
+        """Full speed where somebody waits for it, in front of a closed database; else it gives way, and `put_off` keeps
+        its pauses out of its time limit."""
         if not pauses:
             yield Pace()
             return
@@ -167,7 +175,7 @@ class BackupTaking:
             def is_busy() -> bool:
                 return not attempt.awaited and (at_work() or self._slots.is_busy(host_id))
 
-            yield self._giving_way(is_busy, pauses)
+            yield self._giving_way(is_busy, pauses, put_off)
 
     async def _stream(
         self,

@@ -25,18 +25,21 @@ _LOOK_SECONDS = 0.25
 
 
 class GivingWay(Pace):
-    """Slow while `is_busy`, until its pauses have taken `most_seconds` together."""
+    """Slow while `is_busy`, until its pauses have taken `most_seconds` together. `paused` is told of each pause's
+    seconds."""
 
     def __init__(
         self,
         is_busy: Callable[[], bool],
         most_seconds: float,
+        paused: Callable[[float], None],
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._is_busy = is_busy
         self._most_seconds = most_seconds
+        self._paused = paused
         self._sleep = sleep
         self._clock = clock
         self._turn = asyncio.Lock()
@@ -64,6 +67,7 @@ class GivingWay(Pace):
             await self._sleep(slept)
             left -= slept
             self.paused_seconds += slept
+            self._paused(slept)
 
 
 @asynccontextmanager

@@ -9,12 +9,13 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from app.backups.breaking_off import time_limit
+from app.backups.breaking_off import time_limit, within
 from app.backups.taking import BackupTaking
 from app.backups.yielding import GivingWay, looking
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.restores import TRANSFER_LIMIT
 from app.databases.passwords import tenant_of
+from app.engines.dumping import DumpRefused
 from app.engines.pacing import DumpStep
 from app.hosts.changes import MOST_STORAGE_GB
 from app.hosts.slots import HostSlots
@@ -32,6 +33,7 @@ class Time:
     def __init__(self) -> None:
         self.now = 0.0
         self.slept = 0.0
+        self.paused: list[float] = []
 
     def read(self) -> float:
         return self.now
@@ -42,7 +44,7 @@ class Time:
         await asyncio.sleep(0)
 
     def pace(self, is_busy: Callable[[], bool], most_seconds: float = 3600) -> GivingWay:
-        return GivingWay(is_busy, most_seconds, sleep=self.sleep, clock=self.read)
+        return GivingWay(is_busy, most_seconds, self.paused.append, sleep=self.sleep, clock=self.read)
 
 
 async def step(pace: GivingWay, time: Time, seconds: float = 0.01, size: int = 0) -> float:
@@ -78,7 +80,23 @@ async def test_pauses_have_an_end_on_a_host_that_is_always_busy() -> None:
     for _ in range(100):
         await step(pace, time)
     assert 2 <= time.slept < 3
+    assert sum(time.paused) == pace.paused_seconds == time.slept
     assert not pace.slow
+
+
+async def test_pauses_put_off_the_end_of_a_dump() -> None:
+    async with within(0.001, DumpRefused) as put_off:
+        put_off(3600)
+        await asyncio.sleep(0.01)
+    put_off(1)
+    with pytest.raises(DumpRefused, match="took longer"):
+        await _never_ending()
+
+
+async def _never_ending() -> None:
+    async with within(0.001, DumpRefused) as put_off:
+        put_off(0.001)
+        await asyncio.Event().wait()
 
 
 @pytest.mark.parametrize("in_restore", [False, True])
@@ -194,8 +212,8 @@ async def has_begun(backup: UUID) -> bool:
 async def test_what_nobody_waits_for_gives_way(scene: Scene, kind: BackupKind, *, yields: bool) -> None:
     made: list[GivingWay] = []
 
-    def giving_way(is_busy: Callable[[], bool], most_seconds: float) -> GivingWay:
-        made.append(GivingWay(is_busy, most_seconds))
+    def giving_way(is_busy: Callable[[], bool], most_seconds: float, paused: Callable[[float], None]) -> GivingWay:
+        made.append(GivingWay(is_busy, most_seconds, paused))
         return made[-1]
 
     taking = BackupTaking(TERMS, scene.box, scene.store, scene.adapters, HostSlots(), giving_way=giving_way)
