@@ -21,7 +21,7 @@ from app.http.auditing import known_events
 from app.http.belonging import belonging
 from app.http.documentation import documentation
 from app.http.errors import EXCEPTION_HANDLERS
-from app.http.health import live, read_metrics, ready
+from app.http.health import Readiness, live, read_metrics, ready
 from app.http.opening import open_services
 from app.http.requests import Requests
 from app.http.routes import handlers_of, resources, signing_in
@@ -67,6 +67,7 @@ def create_app(
 
     async def opening(app: Litestar, stack: AsyncExitStack) -> None:
         app.state.leaving = leaving or asyncio.Event()
+        app.state.readiness = Readiness()
         if tracer is not None:
             await stack.enter_async_context(tracer.destination.running())
         app.state.controls = await open_services(

@@ -1,5 +1,11 @@
 """Our own database goes away and comes back: 503 in between, and nothing half done."""
 
+import asyncio
+
+import pytest
+
+from app.http import health
+from app.http.health import Readiness
 from app.store.session import fetch
 from tests.support.answers import body_of, error_of
 from tests.support.in_process import lone_api
@@ -20,6 +26,23 @@ async def test_a_database_that_is_away_and_back(control_dsn: str) -> None:
         assert (await api.http.get("/health/ready")).status_code == 200
         body_of(await caller.create("a", key="k"), 202)
         assert len(await fetch("SELECT 1 FROM databases")) == 1
+
+
+async def test_all_who_ask_at_once_whether_it_is_there_take_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    async def look(_: str) -> int:
+        nonlocal looks
+        looks += 1
+        await asyncio.sleep(0)
+        return 1
+
+    monkeypatch.setattr(health, "execute", look)
+    readiness = Readiness()
+    assert await asyncio.gather(*(readiness.is_ready() for _ in range(100))) == [True] * 100
+    assert looks == 1
+    assert await readiness.is_ready()
+    assert looks == 2
 
 
 async def test_a_lost_connection_costs_one_request_at_most(control_dsn: str) -> None:
