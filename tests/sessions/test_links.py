@@ -6,7 +6,9 @@ import hashlib
 from app.store.session import fetch
 from tests.support.answers import data_of, error_of
 from tests.support.in_process import LoneApi
+from tests.support.meeting import rows_held, waiters
 from tests.support.people import Person, cookie_of, follow, link_for, sign_in
+from tests.support.waiting import until
 
 
 async def test_a_link_signs_its_person_in(shared: LoneApi) -> None:
@@ -50,6 +52,17 @@ async def test_of_many_who_follow_at_once_one_gets_in(shared: LoneApi) -> None:
     answers = await asyncio.gather(*(follow(shared.http, token) for _ in range(10)))
     assert sorted(answer.status_code for answer in answers) == [201] + [403] * 9
     assert sum("Set-Cookie" in answer.headers for answer in answers) == 1
+
+
+async def test_a_link_is_used_after_its_person_is_locked(shared: LoneApi) -> None:
+    """As another one is made: else two that meet would wait for each other."""
+    caller = await shared.caller()
+    token = await link_for(shared.control_dsn, caller.user_id)
+    async with rows_held(shared.control_dsn, "users") as holder:
+        followed = asyncio.create_task(follow(shared.http, token))
+        await until(waiters)
+        await holder.execute("SELECT 1 FROM sign_in_links WHERE user_id = $1 FOR UPDATE NOWAIT", caller.user_id)
+    data_of(await followed, 201)
 
 
 async def test_a_link_that_has_expired(shared: LoneApi) -> None:

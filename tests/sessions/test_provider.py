@@ -18,6 +18,7 @@ from tests.sessions.provider import KNOWN, UNKNOWN, UNVERIFIED, running_provider
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.copies import Copies
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.meeting import meet
 from tests.support.people import cookie_of
 from tests.support.together import together
 
@@ -89,6 +90,15 @@ async def test_who_is_known_by_a_verified_email_comes_in(shared: LoneApi) -> Non
     error_of(await returned(shared, await allowed(url, "second"), cookie), 403, "sign_in_refused")
     url, cookie = await begun(shared)
     data_of(await returned(shared, await allowed(url, KNOWN), cookie), 201)
+
+
+async def test_who_comes_twice_at_once_comes_in(shared: LoneApi) -> None:
+    await execute("DELETE FROM oidc_subjects WHERE subject = $1", KNOWN)
+    ways = [await begun(shared) for _ in range(2)]
+    brought = [(await allowed(url, KNOWN), cookie) for url, cookie in ways]
+    answers = await meet(shared.control_dsn, "users", [returned(shared, one, cookie) for one, cookie in brought])
+    for answer in answers:
+        assert data_of(answer, 201)["method"] == "oidc"
 
 
 @pytest.mark.parametrize("subject", [UNKNOWN, UNVERIFIED])

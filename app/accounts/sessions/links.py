@@ -64,12 +64,18 @@ async def make_link(user_id: int, base: str, seconds: float) -> SignInUrl:
 
 
 async def use_link(token: str) -> int | None:
-    """The person whose link it is. It is used up, in the current transaction: of two that come at once one waits for
-    the other, and finds nothing. None for one that is unknown, used or expired."""
+    """The person whose link it is, locked. It is used up, in the current transaction: of two that come at once one
+    waits for the other, and finds nothing. None for one that is unknown, used or expired."""
+    hashed = hash_key(token)
+    user_id = await fetch_value(int, "SELECT user_id FROM sign_in_links WHERE token_hash = $1", hashed)
+    if user_id is None:
+        return None
+    # The person first, as whoever makes a link does.
+    await lock_person(user_id)
     return await fetch_value(
         int,
         "DELETE FROM sign_in_links WHERE token_hash = $1 AND expires_at > clock_timestamp() RETURNING user_id",
-        hash_key(token),
+        hashed,
     )
 
 

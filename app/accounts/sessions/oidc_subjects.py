@@ -7,7 +7,7 @@ where the provider has verified it; from then on by their subject there, whateve
 from app.accounts.sessions.oidc_provider import Identity
 from app.audit.drafts import note
 from app.auth.invitations import find_by_token
-from app.auth.users import find_user, insert_invited
+from app.auth.users import find_user, insert_invited, lock_person
 from app.core.errors import SignInRefused
 from app.store.session import execute, fetch_exists, fetch_value
 
@@ -17,12 +17,7 @@ _UNKNOWN = "Nobody here has this account. An operator makes users: headwater use
 
 async def person_of(identity: Identity, invitation: str | None = None) -> int:
     """`invitation` is the token with which they came. Call it in a transaction. Raises `SignInRefused`."""
-    known = await fetch_value(
-        int,
-        "SELECT user_id FROM oidc_subjects WHERE issuer = $1 AND subject = $2",
-        identity.issuer,
-        identity.subject,
-    )
+    known = await _known(identity)
     if known is not None:
         return known
     user_id = None if identity.verified_email is None else await find_user(identity.verified_email)
@@ -30,6 +25,10 @@ async def person_of(identity: Identity, invitation: str | None = None) -> int:
         user_id = await _invited(identity, invitation)
     if user_id is None:
         raise SignInRefused(_UNKNOWN)
+    await lock_person(user_id)
+    if await _known(identity) == user_id:
+        # They came twice at once.
+        return user_id
     if await fetch_exists("SELECT 1 FROM oidc_subjects WHERE issuer = $1 AND user_id = $2", identity.issuer, user_id):
         # The address has been given to somebody else since.
         raise SignInRefused("This person has another account at the provider.")
@@ -40,6 +39,15 @@ async def person_of(identity: Identity, invitation: str | None = None) -> int:
         identity.subject,
     )
     return user_id
+
+
+async def _known(identity: Identity) -> int | None:
+    return await fetch_value(
+        int,
+        "SELECT user_id FROM oidc_subjects WHERE issuer = $1 AND subject = $2",
+        identity.issuer,
+        identity.subject,
+    )
 
 
 async def _invited(identity: Identity, token: str) -> int | None:
