@@ -189,6 +189,12 @@ async def test_a_refusal_names_the_statement_and_no_rows(host: EngineHost) -> No
         with pytest.raises(LoadRefused, match="INSERT INTO `absent`") as refused:
             await host.adapter.load(tenant, form_of(host), hostile(tenant, line))
         assert "secret" not in str(refused.value)
+        await host.adapter.clear(tenant)
+        line = "CREATE TABLE t (n VARCHAR(99) PRIMARY KEY);\nINSERT INTO `t` VALUES ('a secret'),('a secret');"
+        with pytest.raises(LoadRefused, match="Duplicate entry … for key") as refused:
+            await host.adapter.load(tenant, form_of(host), hostile(tenant, line))
+        assert "secret" not in str(refused.value)
+        await host.adapter.clear(tenant)
         with pytest.raises(LoadRefused, match="ends within"):
             await host.adapter.load(tenant, form_of(host), hostile(tenant, "CREATE TABLE t (n INT)"))
 

@@ -27,6 +27,8 @@ _DEFINED = re.compile(
 _NAMES_THE_DATABASE = re.compile(rb"\A(?:/\*!5000[13] )?(?:CREATE|ALTER DATABASE)\b")
 _SHOWN = 120
 _VALUES = re.compile(rb" VALUES\s")
+_QUOTED = re.compile(r"\b(Duplicate entry|value:?) '.*'(?= for (?:key|column)\b)", re.DOTALL)
+"""Such as "Duplicate entry '…' for key 'PRIMARY'" and "Incorrect integer value: '…' for column `t`.`n` at row 1"."""
 
 
 async def load(
@@ -83,4 +85,6 @@ def _shown(statement: bytes) -> str:
 
 
 def _said(error: pymysql.MySQLError) -> str:
-    return shortened(str(error.args[1] if len(error.args) > 1 else error))
+    """The server's message, without the value that it quotes."""
+    said = _QUOTED.sub(r"\1 …", str(error.args[1] if len(error.args) > 1 else error))
+    return shortened(said)
