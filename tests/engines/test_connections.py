@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 
 import msgspec
+import pymysql
 import pytest
 
 from app.core import ids
@@ -13,7 +14,7 @@ from app.engines.mysql import connections as mysql_connections
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.postgres import connections as postgres_connections
 from app.engines.registry import open_adapter
-from tests.engines.harness import LIMITS, EngineHost, Session, new_tenant, tenants
+from tests.engines.harness import LIMITS, EngineHost, Session, as_root, new_tenant, tenants
 from tests.support.proxy import copy
 from tests.support.waiting import until
 
@@ -154,3 +155,14 @@ async def test_a_server_that_takes_long_to_say_goodbye_spoils_nothing(host: Engi
     server.close()
     for end in ends:
         end.transport.abort()
+
+
+@MYSQL
+async def test_a_connection_that_is_lost_before_two_answers_is_one_error(host: EngineHost) -> None:
+    async with mysql_connections.MySQLConnections(host.administrator).extra() as session:
+        both = asyncio.create_task(session.run_in_turn(("DO SLEEP(60)", ()), ("SELECT 1", ())))
+        asked = f"SELECT 1 FROM information_schema.processlist WHERE id = {session.thread_id()} AND info LIKE 'DO %'"
+        await until(lambda: as_root(host, asked))
+        session._writer.transport.abort()
+        with pytest.raises(pymysql.err.OperationalError, match="Lost connection"):
+            await both

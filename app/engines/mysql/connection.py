@@ -144,7 +144,8 @@ class MySQLConnection(GuardedLogin):
             return await self._next_responses(len(texts))
 
     async def _next_responses(self, number: int) -> list[list[tuple[Any, ...]]]:
-        """Reads all of them before it raises the first error, so that nothing of these statements is under way then."""
+        """Reads all of them before it raises the first error, so that nothing of these statements is under way then.
+        After the loss of the connection there are no more."""
         rows: list[list[tuple[Any, ...]]] = []
         errors: list[pymysql.MySQLError] = []
         for _ in range(number):
@@ -152,6 +153,8 @@ class MySQLConnection(GuardedLogin):
                 rows.append(await self._next_response())
             except pymysql.MySQLError as error:
                 errors.append(error)
+                if self.closed:
+                    break
         if errors:
             raise errors[0]
         return rows
