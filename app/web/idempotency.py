@@ -2,7 +2,7 @@
 
 The key's row is written in the transaction of the change, with the change's subject (`resource`). A process
 that dies after that commit leaves a row from which a retry takes up the same work, once the dead owner's lease
-has run out. Nothing is stored of answers that a retry might mend.
+has run out. What the business rules refuse is stored too: it is the key's answer, also when its cause is gone.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ IDEMPOTENCY_HEADER = "Idempotency-Key"
 IDEMPOTENCY_KEY_PATTERN = r"^[!-~]([ -~]{0,253}[!-~])?$"
 """1 to 255 printable ASCII characters, no blank at either end."""
 _DECIDED = frozenset({404, 409, 422})
-"""Refusals by the business rules, which a retry would meet again."""
+"""Refusals by the business rules, but for those that are `transient`."""
 
 
 class Answer(msgspec.Struct, frozen=True):

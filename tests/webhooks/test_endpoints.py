@@ -127,10 +127,12 @@ async def test_a_team_has_so_many_endpoints_and_no_more(control_dsn: str) -> Non
         refused = body_of(await caller.post("/webhook_endpoints", {"url": URL}, key=key), 422)["error"]
         assert (refused["code"], refused["details"]) == ("endpoint_limit_reached", {"field": "team_id", "limit": 2})
         await created(other)
-        # One that is revoked takes no room, and the refusal was kept for no key.
+        # One that is revoked takes no room; the key that was refused keeps its answer.
         endpoint = data_of(await caller.get("/webhook_endpoints"))[0]["id"]
         data_of(await caller.delete(f"/webhook_endpoints/{endpoint}"))
-        body_of(await caller.post("/webhook_endpoints", {"url": URL}, key=key), 201)
+        replay = body_of(await caller.post("/webhook_endpoints", {"url": URL}, key=key), 422)
+        assert (replay["error"], replay["idempotency_replay"]) == (refused, True)
+        body_of(await caller.post("/webhook_endpoints", {"url": URL}), 201)
         assert (await caller.post("/webhook_endpoints", {"url": URL})).status_code == 422
 
 

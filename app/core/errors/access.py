@@ -114,7 +114,7 @@ class ExceedsOwnKey(AppError):
 class KeyLimitReached(AppError):
     """The user has as many keys as there may be. Revoking one makes room."""
 
-    code, status, transient = "key_limit_reached", 422, True
+    code, status = "key_limit_reached", 422
     example_details = MappingProxyType({"limit": 100})
 
     def __init__(self, limit: int) -> None:

@@ -10,7 +10,7 @@ from app.core.errors.base import AppError
 class BackupNotCompleted(AppError):
     """The backup is not, or no longer, one that can be restored or tested."""
 
-    code, status, transient = "backup_not_completed", 422, True
+    code, status = "backup_not_completed", 422
     example_details = MappingProxyType({"status": "running"})
 
     def __init__(self, status: str) -> None:
@@ -32,7 +32,7 @@ class BackupIncompatible(AppError):
 class BackupInUse(AppError):
     """Something else needs this backup: a restore, before it or from it, or the destruction of its database."""
 
-    code, status, transient = "backup_in_use", 409, True
+    code, status = "backup_in_use", 409
     example_details = MappingProxyType({"kind": "before_restore"})
 
     def __init__(self, kind: str) -> None:
@@ -45,7 +45,7 @@ class BackupInUse(AppError):
 class BackupBeingRestored(AppError):
     """A restore that is under way needs this backup. The operation named in `details` does it, on that database."""
 
-    code, status, transient = "backup_being_restored", 409, True
+    code, status = "backup_being_restored", 409
     example_details = MappingProxyType(
         {
             "database_uuid": "0b7c9d52-6f1e-4a3b-8c2d-5e4f60718293",

@@ -10,7 +10,7 @@ class AppError(Exception):
     code: ClassVar[str]
     status: ClassVar[int]
     transient: ClassVar[bool] = False
-    """The same request may succeed a moment later, so this answer is not stored for its Idempotency-Key."""
+    """It decides nothing about the request, so it is not stored for its Idempotency-Key (decision 4)."""
     example_details: ClassVar[Mapping[str, Any] | None] = None
     """`details` in the API's description; None where there are none."""
 

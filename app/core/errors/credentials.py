@@ -11,7 +11,7 @@ _UUID = "0b8f3c52-5a1e-4f0e-9d0f-2a7c1f3e6b55"
 class RotationInProgress(AppError):
     """The database's last rotation has not ended: its overlap goes on, or its engine has still to follow."""
 
-    code, status, transient = "rotation_in_progress", 409, True
+    code, status = "rotation_in_progress", 409
     example_details = MappingProxyType({"rotation_uuid": _UUID})
 
     def __init__(self, rotation: UUID) -> None:
@@ -24,7 +24,7 @@ class RotationInProgress(AppError):
 class RotationNotOverlapping(AppError):
     """The overlap of a rotation is to end that has not begun, or never will."""
 
-    code, status, transient = "rotation_not_overlapping", 409, True
+    code, status = "rotation_not_overlapping", 409
     example_details = MappingProxyType({"status": "pending"})
 
     def __init__(self, status: str) -> None:
@@ -74,7 +74,7 @@ class CredentialsPending(AppError):
 class UserExists(AppError):
     """The database has a user of this name, which may be on its way out."""
 
-    code, status, transient = "user_exists", 409, True
+    code, status = "user_exists", 409
     example_details = MappingProxyType({"name": "reporting", "status": "active"})
 
     def __init__(self, name: str, status: str) -> None:
@@ -85,7 +85,7 @@ class UserExists(AppError):
 class UserNotActive(AppError):
     """The user of the database is being made, rotated or removed."""
 
-    code, status, transient = "user_not_active", 409, True
+    code, status = "user_not_active", 409
     example_details = MappingProxyType({"name": "reporting", "status": "rotating"})
 
     def __init__(self, name: str, status: str) -> None:

@@ -39,7 +39,7 @@ class SearchTooWide(AppError):
 class DatabaseNotActive(AppError):
     """The database is being provisioned or is paused, so nothing can be run on it now."""
 
-    code, status, transient = "database_not_active", 422, True
+    code, status = "database_not_active", 422
     example_details = MappingProxyType({"status": "paused"})
 
     def __init__(self, status: str) -> None:
@@ -50,7 +50,7 @@ class DatabaseNotActive(AppError):
 class PausedOtherwise(AppError):
     """An operator paused the database, or its plan did: the team can't lift that, nor take its place."""
 
-    code, status, transient = "paused_otherwise", 409, True
+    code, status = "paused_otherwise", 409
     example_details = MappingProxyType({"reason": "operator"})
 
     def __init__(self, reason: str) -> None:
@@ -72,7 +72,7 @@ class DeletionProtected(AppError):
 class RestorationInProgress(AppError):
     """The database's data is about to be exchanged, or is being. The operation named in `details` does it."""
 
-    code, status, transient = "restoration_in_progress", 409, True
+    code, status = "restoration_in_progress", 409
     example_details = MappingProxyType({"operation_uuid": "7f6c2b1e-4d0a-4c8e-9b57-3a1f2e6d8c90"})
 
     def __init__(self, operation: UUID | None) -> None:

@@ -33,7 +33,7 @@ class CrossOriginRefused(AppError):
 class PasskeyLimitReached(AppError):
     """The person has as many passkeys as there may be. Removing one makes room."""
 
-    code, status, transient = "passkey_limit_reached", 422, True
+    code, status = "passkey_limit_reached", 422
     example_details = MappingProxyType({"limit": 20})
 
     def __init__(self, limit: int) -> None:

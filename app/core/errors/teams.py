@@ -14,7 +14,7 @@ def _noun(resource: str) -> str:
 class TeamLimitReached(AppError):
     """The team has as many as it may. Deleting one makes room."""
 
-    code, status, transient = "team_limit_reached", 422, True
+    code, status = "team_limit_reached", 422
     example_details = MappingProxyType({"resource": "blueprints", "limit": 50})
 
     def __init__(self, resource: str, limit: float) -> None:
@@ -43,7 +43,7 @@ class TeamsLimitReached(AppError):
     """The person is in as many teams as there may be. Leaving one makes room; a deleted one counts as long as data of
     databases that the person made in it is kept."""
 
-    code, status, transient = "teams_limit_reached", 422, True
+    code, status = "teams_limit_reached", 422
     example_details = MappingProxyType({"limit": 20})
 
     def __init__(self, limit: int) -> None:
@@ -53,7 +53,7 @@ class TeamsLimitReached(AppError):
 class LastOwner(AppError):
     """A team keeps an owner: the last one can't leave, be removed, or get another role."""
 
-    code, status, transient = "last_owner", 409, True
+    code, status = "last_owner", 409
 
     def __init__(self) -> None:
         super().__init__("A team keeps an owner. Make somebody else one first.")
@@ -62,7 +62,7 @@ class LastOwner(AppError):
 class AlreadyAMember(AppError):
     """The person is in the team."""
 
-    code, status, transient = "already_a_member", 409, True
+    code, status = "already_a_member", 409
 
     def __init__(self) -> None:
         super().__init__("This person is in the team already.")
@@ -81,7 +81,7 @@ class InvitationEnded(AppError):
 class TeamHasDatabases(AppError):
     """A team with databases is not deleted. Deleting those first makes it possible."""
 
-    code, status, transient = "team_has_databases", 409, True
+    code, status = "team_has_databases", 409
     example_details = MappingProxyType({"databases": 2})
 
     def __init__(self, databases: int) -> None:

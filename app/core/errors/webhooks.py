@@ -8,7 +8,7 @@ from app.core.errors.base import AppError
 class EndpointLimitReached(AppError):
     """The team has as many active webhook endpoints as it may. Revoking one makes room."""
 
-    code, status, transient = "endpoint_limit_reached", 422, True
+    code, status = "endpoint_limit_reached", 422
     example_details = MappingProxyType({"field": "team_id", "limit": 50})
 
     def __init__(self, limit: int) -> None:
