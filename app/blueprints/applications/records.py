@@ -13,7 +13,7 @@ from app.contracts.base import DatabaseStatus, Engine
 from app.core.secrets import SecretLocation
 from app.store.columns import columns_of
 from app.store.sealed import SealedColumn
-from app.store.session import fetch_all, fetch_one, fetch_value, fetch_values
+from app.store.session import fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 from app.store.tables.blueprints import BlueprintApplication, BlueprintStatement
 
 
@@ -104,6 +104,27 @@ async def team_of(application: int, team_ids: list[int]) -> int | None:
         " WHERE a.id = $1 AND d.team_id = any($2::bigint[])",
         application,
         team_ids,
+    )
+
+
+async def is_of_database(application: int, database_id: int) -> bool:
+    return await fetch_exists(
+        "SELECT 1 FROM blueprint_applications WHERE id = $1 AND database_id = $2", application, database_id
+    )
+
+
+async def is_of_blueprint(
+    application: int, blueprint_id: int, team_ids: list[int], databases: list[UUID] | None
+) -> bool:
+    """Whether `list_of_blueprint` lists it, on whatever page."""
+    return await fetch_exists(
+        "SELECT 1 FROM blueprint_applications a JOIN databases d ON d.id = a.database_id"
+        " WHERE a.id = $1 AND a.blueprint_id = $2 AND d.team_id = any($3::bigint[])"
+        " AND ($4::uuid[] IS NULL OR d.uuid = any($4::uuid[]))",
+        application,
+        blueprint_id,
+        team_ids,
+        databases,
     )
 
 

@@ -135,8 +135,11 @@ async def add(
 async def list_of(
     principal: Principal, database: UUID, *, starting_after: int | None, limit: int
 ) -> tuple[list[ApplicationRecord], bool]:
-    """A page of those to a database, newest first, and whether more follows. Raises `NotFound`."""
+    """A page of those to a database, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for
+    a cursor that is none of them: of one that ended long ago nothing is known any more."""
     record = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    if starting_after is not None and not await records.is_of_database(starting_after, record.id):
+        raise InvalidField("starting_after", "This is not the id of an application to this database.")
     page = await records.list_of_database(record.id, after=starting_after, limit=limit + 1)
     return page[:limit], len(page) > limit
 
@@ -144,12 +147,13 @@ async def list_of(
 async def list_of_blueprint(
     principal: Principal, blueprint: UUID, *, starting_after: int | None, limit: int
 ) -> tuple[list[ApplicationRecord], bool]:
-    """A page of those of a blueprint to the caller's databases, newest first, and whether more follows. Raises
-    `NotFound`."""
-    record = require_found(await blueprints.find_visible(blueprint, principal.readable_teams), "blueprint")
-    page = await records.list_of_blueprint(
-        record.id, principal.readable_teams, principal.databases, after=starting_after, limit=limit + 1
-    )
+    """A page of those of a blueprint to the caller's databases, newest first, and whether more follows. Raises as
+    `list_of` does."""
+    teams, reach = principal.readable_teams, principal.databases
+    record = require_found(await blueprints.find_visible(blueprint, teams), "blueprint")
+    if starting_after is not None and not await records.is_of_blueprint(starting_after, record.id, teams, reach):
+        raise InvalidField("starting_after", "This is not the id of an application of this blueprint.")
+    page = await records.list_of_blueprint(record.id, teams, reach, after=starting_after, limit=limit + 1)
     return page[:limit], len(page) > limit
 
 
