@@ -36,10 +36,10 @@ async def invite(
 async def list_page(
     principal: Principal, team_id: int, *, starting_after: int | None, limit: int
 ) -> tuple[list[InvitationRecord], bool]:
-    """A page, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for a cursor that is none
-    of the team's."""
+    """A page, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for a cursor that no
+    invitation had, or another team's has; that of one that is gone still works."""
     owned(principal, team_id)
-    if starting_after is not None and await invitations.find_invitation(team_id, starting_after) is None:
+    if starting_after is not None and not await invitations.may_have_been_of(team_id, starting_after):
         raise InvalidField("starting_after", "This is not the id of an invitation of this team.")
     page = await invitations.list_invitations(team_id, after=starting_after, limit=limit + 1)
     return page[:limit], len(page) > limit

@@ -8,7 +8,7 @@ import msgspec
 from app.auth.keys import hash_key
 from app.auth.roles import Role
 from app.auth.users import comparable
-from app.store.session import execute, fetch_all, fetch_one, fetch_scalar
+from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_scalar
 
 PREFIX = "inv_"
 
@@ -49,6 +49,19 @@ async def find_by_token(token: str) -> InvitationRecord | None:
 
 async def find_invitation(team_id: int, invitation: int) -> InvitationRecord | None:
     return await fetch_one(InvitationRecord, f"{_SELECT} WHERE team_id = $1 AND id = $2", team_id, invitation)
+
+
+async def may_have_been_of(team_id: int, invitation: int) -> bool:
+    """Whether this is an invitation of the team, or was one: the id was given out, and is no other team's now. Whose it
+    was is not known of one that was withdrawn."""
+    return await fetch_exists(
+        """
+        SELECT 1 WHERE $2 <= pg_sequence_last_value(pg_get_serial_sequence('invitations', 'id')::regclass)
+                   AND NOT EXISTS (SELECT FROM invitations WHERE id = $2 AND team_id <> $1)
+        """,
+        team_id,
+        invitation,
+    )
 
 
 async def list_invitations(team_id: int, *, after: int | None, limit: int) -> list[InvitationRecord]:

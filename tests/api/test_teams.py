@@ -362,6 +362,26 @@ async def test_who_adds_whom(shared: LoneApi) -> None:
     assert field_of(await known.get(path, params={"starting_after": stranger.user_id})) == "starting_after"
 
 
+async def test_pages_of_invitations_go_on_after_one_that_is_gone(shared: LoneApi) -> None:
+    owner, other = await shared.caller(), await shared.caller()
+    path = f"/teams/{owner.team_id}/invitations"
+
+    async def invitation(by: Caller) -> int:
+        return int(data_of(await by.post(f"/teams/{by.team_id}/invitations", {"role": "member"}), 201)["id"])
+
+    async def after(cursor: int) -> httpx.Response:
+        return await owner.get(path, params={"starting_after": cursor})
+
+    foreign = await invitation(other)
+    oldest, middle, newest = [await invitation(owner) for _ in range(3)]
+    for gone, rest in ((middle, [oldest]), (newest, [oldest])):
+        data_of(await owner.delete(f"{path}/{gone}"))
+        assert [one["id"] for one in data_of(await after(gone))] == rest
+    assert data_of(await after(oldest)) == []
+    for wrong in (foreign, newest + 1000, 2**63 - 1):
+        assert field_of(await after(wrong)) == "starting_after"
+
+
 async def test_admins_see_and_end_keys_that_are_for_the_team(shared: LoneApi) -> None:
     owner, guest = await shared.caller(), await shared.caller()
     team = owner.team_id
