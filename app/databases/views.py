@@ -14,7 +14,7 @@ from app.databases.schemas import DatabaseView, DeletedDatabaseView, StatusReaso
 from app.engines.registry import ADAPTERS
 from app.outbox import events
 from app.outbox.event_types import EventType
-from app.quotas.plans import Plans, limits_in_force
+from app.quotas.plans import Limits, Plans, limits_in_force
 from app.store.session import Statement
 
 MASK = "********"
@@ -74,7 +74,7 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         region=record.region,
         plan=record.plan,
         quotas=record.quotas,
-        limits=limits_in_force(plans, record.plan, record.quotas),
+        limits=_limits(plans, record),
         db_type=record.engine,
         host=record.host,
         port=record.port,
@@ -90,6 +90,13 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
         created_at=record.created_at,
         updated_at=record.updated_at,
     )
+
+
+def _limits(plans: Plans, record: DatabaseRecord) -> Limits:
+    """The row has the connections that are in force: users keep theirs where the plan has become smaller than that, and
+    a plan that changed is followed a while later."""
+    limits = limits_in_force(plans, record.plan, record.quotas)
+    return msgspec.structs.replace(limits, connection_hard_limit=record.connections)
 
 
 def status_reason(record: DatabaseRecord) -> StatusReason | None:

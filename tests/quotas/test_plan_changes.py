@@ -1,13 +1,21 @@
 """A plan that is otherwise than when a database was made: its connection limit follows, one of its own stays."""
 
+from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
 import msgspec
 
+from app.core.ids import new_uuid
+from app.credentials import users
+from app.credentials.users import NewDatabaseUser
 from app.databases.limits import follow_plans
+from app.engines.base import Access
+from app.quotas.file import load_plans
 from app.quotas.plans import DEFAULT_PLANS, Plans
-from app.store.session import fetch
-from tests.support.in_process import LoneApi
+from app.store.session import fetch, fetch_scalar
+from tests.support.answers import data_of
+from tests.support.in_process import LoneApi, lone_api
 from tests.support.moves import make_active
 from tests.support.pending_starts import pending_ids
 
@@ -35,3 +43,40 @@ async def test_it_follows_once_and_leaves_overrides_alone(lone: LoneApi) -> None
     assert [await _connections(uuid) for uuid in (plain, own, other)] == [20, 7, 200]
     assert f"apply-limits/{plain}/1" in await pending_ids()
     assert await follow_plans(changed) == 0
+
+
+async def test_limits_are_what_users_keep_of_a_plan_that_gets_smaller(lone: LoneApi, tmp_path: Path) -> None:
+    caller = await lone.caller()
+    uuid = data_of(await caller.create(plan="launch"), 202)["uuid"]
+    await make_active(uuid)
+    await _add_user(uuid, connections=30)
+    file = tmp_path / "plans.toml"
+    file.write_text("[launch]\nstorage_gb = 5\nconnections = 20\nwarning_pct = 70\n")
+    async with lone_api(lone.control_dsn, plans_file=file) as other:
+        asking = replace(caller, http=other.http)
+        [before] = data_of(await asking.get("/databases"))
+        assert before["limits"] == {
+            "storage_hard_limit_gb": 5,
+            "connection_hard_limit": 50,
+            "warning_threshold_pct": 70,
+        }
+        assert await follow_plans(load_plans(file)) == 1
+        [after] = data_of(await asking.get("/databases"))
+        assert after["limits"] == before["limits"] | {"connection_hard_limit": 31}
+        assert after["quotas"]["connection_hard_limit"] is None
+    assert await _connections(uuid) == 31
+
+
+async def _add_user(uuid: str, *, connections: int) -> None:
+    await users.insert(
+        NewDatabaseUser(
+            uuid=new_uuid(),
+            database_id=await fetch_scalar(int, "SELECT id FROM databases WHERE uuid = $1", UUID(uuid)),
+            name="app",
+            login_name="app",
+            access=Access.READ_WRITE,
+            connection_limit=connections,
+            password_sealed=b"",
+            expires_at=None,
+        )
+    )
