@@ -16,7 +16,8 @@ APPLY_LIMIT = timedelta(seconds=2 * SCRIPT_SECONDS + 600)
 
 
 class ApplicationStatus(StrEnum):
-    """Interface specification, section 3.3."""
+    """It is `pending` until its turn, then `running`, and ends as `completed`, as `failed` or, a dry run, as
+    `rolled_back`."""
 
     PENDING = "pending"
     RUNNING = "running"

@@ -11,7 +11,8 @@ from app.contracts.base import Contract, WorkflowInput
 
 
 class DeliveryStatus(StrEnum):
-    """Interface specification, section 3.4."""
+    """It is `pending` while another attempt is to come. It ends as `delivered` when an answer was 200 to 299, else as
+    `failed`: after the last attempt, or when its endpoint is revoked."""
 
     PENDING = "pending"
     DELIVERED = "delivered"

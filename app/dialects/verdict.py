@@ -13,7 +13,8 @@ MOST_REASON = 1000
 
 
 class SqlClass(StrEnum):
-    """Of the statements of one answer, from the parse alone. Interface specification, section 2.8."""
+    """Of the statements of one answer, from the parse alone: `select` reads, `write` inserts, updates or deletes,
+    `ddl_batch` changes the schema."""
 
     SELECT = "select"
     WRITE = "write"

@@ -27,7 +27,8 @@ class Extension(msgspec.Struct, kw_only=True):
 
 
 class CatalogEntry(msgspec.Struct, kw_only=True):
-    """Interface specification, section 2.7, which doesn't have `extensions`."""
+    """An engine: `value` is what a create takes as `db_type`, a region's `code` what it takes as `region`. Some region
+    has hosts of it where `is_provisionable`, and one that takes new databases where `is_available`."""
 
     value: str
     label: str

@@ -223,6 +223,10 @@ def test_the_committed_copy_is_what_the_code_says() -> None:
     assert COMMITTED.read_bytes() == formatted(DOCUMENT), "docs/openapi.json is out of date: run `make openapi`"
 
 
+def test_it_refers_to_nothing_that_clients_lack() -> None:
+    assert b"specification" not in formatted(DOCUMENT).lower()
+
+
 def test_it_is_openapi_3_1() -> None:
     # To import it takes a second, which each process of a run would need to know its tests.
     definitions = import_module("schemathesis.specs.openapi.definitions")
