@@ -2,18 +2,22 @@
 nothing else compute, and some of it is read within a transaction: without a bound one team could keep everybody
 waiting."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 from uuid import UUID
 
 from app.auth.principal import Principal
-from app.blueprints import records
+from app.blueprints import placeholders, records
 from app.core.limiter import Limiter
 
 LARGE_BYTES = 32 * 1024
 """Anything smaller takes a fraction of a second, and needs no slot."""
 _OF_ONE_TEAM, _OF_ALL = 1, 2
 """In one process."""
+_LONGEST_NUMBER = 24
+"""Characters. What is no text is at most a number, or it is refused before anything is read."""
 
 
 class LargeScripts:
@@ -33,8 +37,20 @@ class LargeScripts:
             yield
 
 
-async def size_to_prepare(principal: Principal, blueprint: UUID) -> int:
-    """Bytes that are read when the blueprint is applied: none of one without variables, whose SQL was read when it was
-    saved."""
-    record = await records.find_visible(blueprint, principal.readable_teams)
-    return record.size_bytes if record is not None and record.variables else 0
+async def size_to_prepare(principal: Principal, blueprint: UUID, values: Mapping[str, Any] | None) -> int:
+    """What is read when the blueprint is applied, in bytes: its script, and the values in each of their places. Of a
+    large script only what makes it large. None of one without variables, whose SQL was read when it was saved."""
+    script = await records.find_script(blueprint, principal.readable_teams, short_bytes=LARGE_BYTES)
+    if script is None or not script.variables:
+        return 0
+    if script.short_sql is None:
+        return script.size_bytes
+    defaults = {name: definition.get("default") for name, definition in script.variables.items()}
+    given = {name: value for name, value in (values or {}).items() if value is not None}
+    uses = Counter(placeholders.names_in(script.short_sql))
+    # One that isn't used is looked at all the same.
+    return script.size_bytes + sum(max(1, uses[name]) * _length(value) for name, value in (defaults | given).items())
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str) else _LONGEST_NUMBER

@@ -124,7 +124,7 @@ class _Filler:
         self._dialect = DIALECTS[reading.analysis.engine]
         self._quoted = {name: self._quote(value, definitions[name].type) for name, value in values.items()}
         shown = {name: HIDDEN for name, definition in definitions.items() if definition.secret}
-        self._shown = self._quoted | shown
+        self._shown = {name: _beginning(text) for name, text in (self._quoted | shown).items()}
         self._used = {item.name for item in reading.placeholders.found}
         self._named = {name: str(values[name]) for name in self._used if not definitions[name].secret}
 
@@ -156,7 +156,7 @@ class _Filler:
 
     def log_text(self, found: ScriptStatement) -> str:
         used = self._reading.placeholders.between(found.start, found.end)
-        text = " ".join(self._put(found, used, lambda item: self._shown[item.name])[0].split())
+        text = _beginning(self._put(found, used, lambda item: self._shown[item.name])[0])
         return text if len(text) <= MAX_LOG_TEXT else text[: MAX_LOG_TEXT - 1] + "…"
 
     def name(self, name: str) -> str:
@@ -184,3 +184,9 @@ class _Filler:
             text += value
             at = end
         return text + self._script[at : found.end], spans
+
+
+def _beginning(text: str) -> str:
+    """In one line, and no more of it than shows that a log text would be longer: a megabyte of blanks would be made a
+    list of as many words."""
+    return " ".join(text.split(None, MAX_LOG_TEXT))[: MAX_LOG_TEXT + 1]

@@ -75,6 +75,30 @@ async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: Lock | Non
     return found(await fetch_one(BlueprintRecord, sql, blueprint, team_ids))
 
 
+class SavedScript(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be read of a blueprint when it is applied."""
+
+    size_bytes: int
+    variables_json: str | None
+    short_sql: str | None
+    """None where it isn't short."""
+
+    @property
+    def variables(self) -> dict[str, Any] | None:
+        return decoded(self.variables_json)
+
+
+async def find_script(blueprint: UUID, team_ids: list[int], *, short_bytes: int) -> SavedScript | None:
+    """Of one of these teams' or everyone's; its SQL if it has fewer than `short_bytes`. Unlike `find_visible` it says
+    nothing of what a change is about: that may be another team's database."""
+    sql = f"""
+    SELECT v.size_bytes, v.variables::text AS variables_json,
+           CASE WHEN v.size_bytes < $3 THEN v.sql_content END AS short_sql
+    FROM blueprints b {_JOIN} WHERE b.uuid = $1 AND {_VISIBLE} AND b.deleted_at IS NULL
+    """  # noqa: S608 - our own words
+    return await fetch_one(SavedScript, sql, blueprint, team_ids, short_bytes)
+
+
 async def find(blueprint: UUID) -> BlueprintRecord | None:
     """Whosever it is, deleted or not."""
     return await fetch_one(BlueprintRecord, f"{_SELECT} WHERE b.uuid = $1", blueprint)

@@ -208,8 +208,9 @@ class DatabaseCreation:
     @asynccontextmanager
     async def limit_preparation(self) -> AsyncIterator[None]:
         """For the time in which `begin` reads the blueprint's script."""
-        uuid, user = self._request.blueprint_uuid, self._principal
-        async with self._scripts.slot(user.team_ids, 0 if uuid is UNSET else await size_to_prepare(user, uuid)):
+        uuid, values, user = self._request.blueprint_uuid, self._request.blueprint_variables, self._principal
+        size = 0 if uuid is UNSET else await size_to_prepare(user, uuid, values)
+        async with self._scripts.slot(user.team_ids, size):
             yield
 
     async def _plan_blueprint(self) -> PlannedApplication | None:

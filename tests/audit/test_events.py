@@ -69,6 +69,24 @@ async def test_reading_and_computing_leave_none(lone: LoneApi) -> None:
     assert await events() == []
 
 
+async def test_an_application_is_about_the_team_of_its_database(lone: LoneApi) -> None:
+    """The blueprint is another team's, in which the caller only reads."""
+    author, caller = await lone.caller(), await lone.caller()
+    await execute(
+        "INSERT INTO memberships (user_id, team_id, role) VALUES ($1, $2, 'viewer')", caller.user_id, author.team_id
+    )
+    asked = {"name": "b", "sql_content": "SELECT {{a}}", "variables": {"a": {"type": "integer", "default": 1}}}
+    body = {"blueprint_uuid": data_of(await author.post("/blueprints", asked), 201)["uuid"], "wait": False}
+    database = data_of(await caller.create("a"), 202)["uuid"]
+    await make_active(database)
+    path = f"/databases/{database}/blueprint_applications"
+    first = data_of(await caller.post(path, body, key="k"), 202)
+    again = body_of(await caller.post(path, body, key="k"), 202)
+    assert (again["data"]["id"], again["idempotency_replay"]) == (first["id"], True)
+    [applied] = [one for one in await events() if one["action"] == "blueprint.apply"]
+    assert (applied["team_id"], applied["outcome"]) == (caller.team_id, "succeeded")
+
+
 async def test_a_replay_adds_none(lone: LoneApi) -> None:
     caller = await lone.caller()
     for _ in range(2):

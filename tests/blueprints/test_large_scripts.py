@@ -12,6 +12,7 @@ from tests.support.answers import data_of, error_of
 from tests.support.client import ALL_SCOPES
 from tests.support.in_process import LoneApi
 from tests.support.meeting import row_lock
+from tests.support.moves import make_active
 from tests.support.waiting import until
 
 _OPEN_TRANSACTIONS = """
@@ -99,6 +100,40 @@ async def test_what_waits_for_its_slot_is_refused_to_a_key_that_was_revoked(lone
         "third": 1,
     }
     assert not await fetch("SELECT 1 FROM idempotency_keys WHERE response_status = 403")
+
+
+async def test_a_short_script_with_long_values_waits_for_its_slot(lone: LoneApi) -> None:
+    """A value counts in each of its places: neither the script nor what is sent is large."""
+    caller = await lone.caller()
+    key = await create_key(user_id=caller.user_id, name="second", scopes=ALL_SCOPES)
+    other = replace(caller, api_key=key.api_key, key_id=key.id)
+    database = data_of(await caller.create("db"), 202)["uuid"]
+    await make_active(database)
+    blueprint = {
+        "name": "short",
+        "sql_content": f"SELECT {', '.join(['{{a}}'] * 15)}",
+        "variables": {"a": {"type": "string"}},
+    }
+    body = {"blueprint_uuid": data_of(await caller.post("/blueprints", blueprint), 201)["uuid"], "wait": False}
+    long, path = "x" * (LARGE_BYTES // 15), f"/databases/{database}/blueprint_applications"
+    async with row_lock(lone.control_dsn, "databases") as waiters:
+        # It has the slot for as long as it waits for its database.
+        first = asyncio.ensure_future(caller.post(path, {**body, "variables": {"a": long}}))
+        await until(waiters)
+        second = asyncio.ensure_future(other.post(path, {**body, "variables": {"a": long}}))
+        let_in = "SELECT count(last_used_at) = 1 FROM api_key_usage WHERE key_id = $1"
+        await until(lambda: fetch_scalar(bool, let_in, other.key_id))
+        # This one needs no slot, so it comes to the lock.
+        third = asyncio.ensure_future(caller.post(path, {**body, "variables": {"a": "x"}}))
+
+        async def third_waits() -> bool:
+            return await waiters() >= 2
+
+        await until(third_waits)
+        [now] = await fetch("SELECT clock_timestamp() AS at")
+    ids = [data_of(answer, 202)["id"] for answer in await asyncio.gather(first, second, third)]
+    begun = await fetch("SELECT id FROM blueprint_applications WHERE created_at < $1", now["at"])
+    assert {row["id"] for row in begun} == {ids[0], ids[2]}
 
 
 async def _open_transactions() -> int:

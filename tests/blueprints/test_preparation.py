@@ -250,6 +250,15 @@ def test_log_texts_are_short(dialect: Engine) -> None:
     assert statement.log_text.endswith("…")
 
 
+@each_engine
+@pytest.mark.parametrize("value", ["a  b\n" * 500, "x" * 5000, " " * 5000 + "y", "y" + " " * 5000, "short  one"])
+def test_a_log_text_is_the_beginning_of_its_statement_in_one_line(dialect: Engine, value: str) -> None:
+    [statement] = prepare("SELECT  {{a}},\n{{a}}", dialect, {"a": {"type": "string"}}, {"a": value})
+
+    line = " ".join(statement.text.split())
+    assert statement.log_text == (line if len(line) <= MAX_LOG_TEXT else f"{line[: MAX_LOG_TEXT - 1]}…")
+
+
 def test_left_out_statements_are_listed_and_empty() -> None:
     script = "SET lock_timeout = 0;\nALTER TABLE a OWNER TO postgres;\nSELECT 1"
     statements = prepare(script, Engine.POSTGRES, None, None)

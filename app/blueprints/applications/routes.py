@@ -104,7 +104,8 @@ async def apply_blueprint(
         answer = AcceptedChange(message=_MESSAGES[record.status], data=await view(record), operation=accepted)
         return Answer(200 if ended else 202, answer)
 
-    turn = services.scripts.slot(request.user.team_ids, await size_to_prepare(request.user, data.blueprint_uuid))
+    size = await size_to_prepare(request.user, data.blueprint_uuid, data.variables)
+    turn = services.scripts.slot(request.user.team_ids, size)
     return await services.idempotency.run(request, begin=begin, finish=finish, during_begin=turn)
 
 
