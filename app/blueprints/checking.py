@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Set
 from typing import Any
 
+from app.blueprints.bounds import MAX_BYTES, check_new, size_of
 from app.blueprints.preparation import PreparedStatement, ScriptError, prepare
 from app.blueprints.schemas import Metadata
 from app.blueprints.validation import Validation, validate
@@ -30,6 +31,7 @@ def check(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = fro
 def validated(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = frozenset()) -> Validation:
     """Without definitions any variable may be there. Raises `InvalidField` for a definition that can't be used."""
     try:
+        check_new(definitions or {})
         return validate(sql, definitions, provided)
     except DefinitionError as error:
         raise InvalidField(error.place, str(error)) from None
@@ -49,6 +51,13 @@ async def prepared(
         raise InvalidField(error.place, str(error)) from None
     except ScriptError as error:
         raise BlueprintInvalid(error.errors) from None
+
+
+def check_size(values: dict[str, Any], *, field: str) -> None:
+    """Of values that are asked for now. Raises `InvalidField`."""
+    size = size_of(values)
+    if size > MAX_BYTES:
+        raise InvalidField(field, f"The values have {size} bytes as JSON, and may have {MAX_BYTES}.")
 
 
 def check_no_values(values: dict[str, Any], *, field: str) -> None:

@@ -25,7 +25,7 @@ class Pattern:
         return True
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=8)  # each may take 10 MiB
 def _compiled(pattern: str) -> SchemaValidator:
     if len(pattern) > MAX_PATTERN:
         raise PatternError(f"a pattern has at most {MAX_PATTERN} characters")

@@ -12,7 +12,7 @@ from app.blueprints.applications.operation import accept_application
 from app.blueprints.applications.queue import start_next
 from app.blueprints.applications.records import ApplicationRecord, values_place
 from app.blueprints.applications.schemas import ApplyToDatabase, Values
-from app.blueprints.checking import check_no_values, prepared, secret_names
+from app.blueprints.checking import check_no_values, check_size, prepared, secret_names
 from app.blueprints.records import BlueprintRecord, encoded
 from app.contracts.base import DatabaseStatus, Engine
 from app.core.errors import DatabaseNotActive, InvalidField, TooManyUnderWay, require_found
@@ -42,8 +42,8 @@ class PlannedApplication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None, *, field: str) -> PlannedApplication:
-    """Raises `InvalidField`: naming `blueprint_uuid` when the blueprint isn't SQL for that engine, or the variable
-    beneath `field`."""
+    """Raises `InvalidField`: naming `blueprint_uuid` when the blueprint isn't SQL for that engine, `field` when there
+    is too much of the values, or the variable beneath it."""
     metadata = blueprint.metadata
     assert metadata is not None, "it was validated when it was saved"
     dialects = [dialect.value for dialect in metadata.dialects]
@@ -61,6 +61,7 @@ async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None
             values=values,
             statements=metadata.statement_count - metadata.statements_left_out,
         )
+    check_size(values, field=field)
     sql = await blueprints.sql_of(blueprint.id, blueprint.version)
     statements = await prepared(sql, engine, blueprint.variables, values, field=field)
     to_run = [statement for statement in statements if statement.left_out is None]
