@@ -18,7 +18,8 @@ from app.store.tables.blueprints import BlueprintApplication, BlueprintStatement
 
 
 class ApplicationRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns of `blueprint_applications`, joined with its blueprint and database, and its statements counted."""
+    """Columns of `blueprint_applications`, joined with its blueprint and database, and its statements counted.
+    `definitions_json` and `values_sealed` are None in a list."""
 
     id: int
     blueprint_id: int
@@ -68,10 +69,12 @@ class _EntryRow(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None
 
 
-_SELECT = f"""
-SELECT {columns_of(BlueprintApplication, "a")},
-       a.definitions::text AS definitions_json, a.shown_values::text AS shown_json, b.uuid AS blueprint_uuid,
+_COLUMNS = f"""
+{columns_of(BlueprintApplication, "a", without=("definitions", "shown_values", "values_sealed"))},
+       a.shown_values::text AS shown_json, b.uuid AS blueprint_uuid,
        d.uuid AS database, d.name AS database_name, d.status AS database_status, d.engine, d.region, d.team_id, s.*
+"""
+_JOINED = """
 FROM blueprint_applications a
 JOIN blueprints b ON b.id = a.blueprint_id
 JOIN databases d ON d.id = a.database_id
@@ -80,7 +83,10 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE status = 'failed') AS statements_failed
     FROM blueprint_statements WHERE application_id = a.id
 ) s
-"""  # noqa: S608 - our own words
+"""
+_SELECT = f"SELECT a.definitions::text AS definitions_json, a.values_sealed, {_COLUMNS} {_JOINED}"
+# What it is run with may be large, and no list shows it.
+_LIST = f"SELECT NULL::text AS definitions_json, NULL::bytea AS values_sealed, {_COLUMNS} {_JOINED}"
 _STATEMENTS = f"SELECT {columns_of(BlueprintStatement, 's')} FROM blueprint_statements s"  # noqa: S608 - our own words
 
 
@@ -132,7 +138,7 @@ async def list_of_database(database_id: int, *, after: int | None, limit: int) -
     """Newest first, from the one that follows `after` on."""
     return await fetch_all(
         ApplicationRecord,
-        f"{_SELECT} WHERE a.database_id = $1 AND ($2::bigint IS NULL OR a.id < $2) ORDER BY a.id DESC LIMIT $3",
+        f"{_LIST} WHERE a.database_id = $1 AND ($2::bigint IS NULL OR a.id < $2) ORDER BY a.id DESC LIMIT $3",
         database_id,
         after,
         limit,
@@ -146,7 +152,7 @@ async def list_of_blueprint(
     on."""
     return await fetch_all(
         ApplicationRecord,
-        f"{_SELECT} WHERE a.blueprint_id = $1 AND d.team_id = any($2::bigint[])"
+        f"{_LIST} WHERE a.blueprint_id = $1 AND d.team_id = any($2::bigint[])"
         " AND ($3::uuid[] IS NULL OR d.uuid = any($3::uuid[])) AND ($4::bigint IS NULL OR a.id < $4)"
         " ORDER BY a.id DESC LIMIT $5",
         blueprint_id,
@@ -174,7 +180,7 @@ async def find_next(database_id: int) -> ApplicationRecord | None:
 async def open_of(database_id: int) -> list[ApplicationRecord]:
     """Those that have not ended, in their order."""
     return await fetch_all(
-        ApplicationRecord, f"{_SELECT} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id", database_id
+        ApplicationRecord, f"{_LIST} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id", database_id
     )
 
 
