@@ -15,7 +15,8 @@ READER_SESSIONS = 4
 
 
 class QueryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one statement. The server enforces `seconds`; `rows` and `octets` (bytes) truncate the result."""
+    """Limits of one statement, or of several that change the schema together. The server enforces `seconds` of each,
+    and we of all; `rows` and `octets` (bytes) truncate the result."""
 
     seconds: float
     lock_seconds: float = 5.0
@@ -139,7 +140,8 @@ class WriteSession(ABC):
 
     @abstractmethod
     async def change(self, statements: Sequence[str]) -> int:
-        """Runs statements that change the schema, all or none as far as the engine can. Raises `QueryFailed`."""
+        """Runs statements that change the schema, all or none as far as the engine can. All together have the limits'
+        `seconds`, and a few for the server to end the last. Raises `QueryFailed`."""
 
 
 def distinct(names: Sequence[str]) -> list[str]:

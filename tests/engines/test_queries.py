@@ -303,6 +303,24 @@ async def test_a_write_that_is_waited_for_no_longer_is_in_doubt(
         await gone(host, tenant)
 
 
+async def test_changes_have_one_time_limit_together(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them is far from it."""
+    if host.flavour == "postgres":
+        pytest.skip("they are one transaction here, and limited as one")
+    monkeypatch.setattr(mysql_queries, "MARGIN_SECONDS", 0.5)
+    hurried = msgspec.structs.replace(LIMITS, seconds=1.5)
+    statements = [f"CREATE TABLE t{number} AS SELECT SLEEP(0.4) AS n" for number in range(10)]
+    async with tenants(host) as [tenant]:
+        async with host.adapter.writing(tenant, hurried) as session:
+            with pytest.raises(QueryFailed, match="interrupted") as failed:
+                await session.change(statements)
+        await gone(host, tenant)
+        async with session_of(host, tenant) as plain:
+            there = await plain.run("SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE()")
+        assert failed.value.executed < len(statements)
+        assert len(there) - failed.value.executed in (0, 1), "the last one may have been done when it was ended"
+
+
 async def test_a_commit_that_is_waited_for_no_longer_is_in_doubt(
     host: EngineHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ from app.engines.querying import (
 
 MARGIN_SECONDS = 5.0
 _SERVER_LOST = {2006, 2013, 2014}
+_TIME_LIMIT, _TIME_LIMIT_CODE = "Query execution was interrupted: the time limit was exceeded", "3024"
 
 # The mode in which statements were judged: double quotes enclose strings, backslashes escape.
 _SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -55,13 +56,17 @@ class _Session:
         self._end = end
         self._limits = limits
 
+    def _deadline(self) -> float:
+        """When we stop waiting for what begins now, by the event loop's clock."""
+        return asyncio.get_running_loop().time() + self._limits.seconds + MARGIN_SECONDS
+
     @asynccontextmanager
-    async def _watched(self) -> AsyncIterator[None]:
+    async def _watched(self, deadline: float) -> AsyncIterator[None]:
         """Kills the statement on the server if we stop waiting for it, which the server wouldn't notice by itself."""
         number = self._connection.thread_id()
         done = False
         try:
-            async with asyncio.timeout(self._limits.seconds + MARGIN_SECONDS):
+            async with asyncio.timeout_at(deadline):
                 yield
             done = True
         except pymysql.MySQLError as error:
@@ -99,7 +104,7 @@ class MySQLReadSession(_Session, ReadSession):
         # Rows beyond the limit are never read.
         self._connection.max_response_bytes = self._limits.octets
         with _failing():
-            async with self._watched():
+            async with self._watched(self._deadline()):
                 read, complete = await self._rows(await self._connection.stream(sql))
                 if complete:
                     return read
@@ -147,21 +152,23 @@ class MySQLReadSession(_Session, ReadSession):
 class MySQLWriteSession(_Session, WriteSession):
     async def write(self, sql: str) -> int:
         with _failing(writes=True):
-            return await self._one(sql)
+            return await self._one(sql, self._deadline())
 
     async def change(self, statements: Sequence[str]) -> int:
+        deadline = self._deadline()
         for executed, sql in enumerate(statements):
             # Each statement commits by itself.
             if executed:
-                await self._check_session(executed, sql)
+                await self._check_session(executed, sql, deadline)
+                _check_time(executed, deadline)
             with _failing(executed, writes=True):
-                await self._one(sql)
+                await self._one(sql, deadline)
         return len(statements)
 
-    async def _check_session(self, executed: int, following: str) -> None:
+    async def _check_session(self, executed: int, following: str, deadline: float) -> None:
         """Checks that what was run is permanent, and that the server will read the next statement as it was judged."""
         with _failing(executed, writes=True):
-            async with self._watched():
+            async with self._watched(deadline):
                 state = await state_of(self._connection)
             state.check_lasting()
             reason = state.misread()
@@ -170,9 +177,15 @@ class MySQLWriteSession(_Session, WriteSession):
         if reason:
             raise QueryFailed(reason, executed=executed)
 
-    async def _one(self, sql: str) -> int:
-        async with self._watched():
+    async def _one(self, sql: str, deadline: float) -> int:
+        async with self._watched(deadline):
             return await self._connection.discard(f"{QUESTION_MARK} {sql}")
+
+
+def _check_time(executed: int, deadline: float) -> None:
+    """Before the next statement is sent: of one that is, nobody would know what became of it."""
+    if asyncio.get_running_loop().time() >= deadline:
+        raise QueryFailed(_TIME_LIMIT, code=_TIME_LIMIT_CODE, executed=executed)
 
 
 def _name(field: Any) -> str:
@@ -195,8 +208,7 @@ def _failing(executed: int = 0, *, writes: bool = False) -> Iterator[None]:
     except ResponseTooLarge as error:
         raise QueryFailed(str(error), executed=executed) from error
     except TimeoutError:
-        message = "Query execution was interrupted: the time limit was exceeded"
         # A write that nobody waits for any more may have been done in the moment in which its session was ended.
-        raise QueryFailed(message, code="3024", executed=executed, certain=not writes) from None
+        raise QueryFailed(_TIME_LIMIT, code=_TIME_LIMIT_CODE, executed=executed, certain=not writes) from None
     except OSError as error:
         raise QueryFailed("The connection was lost.", executed=executed, certain=False) from error
