@@ -24,7 +24,7 @@ from app.webhooks import waiting
 from app.webhooks.attempt_slots import AttemptSlots
 from app.webhooks.circuit import Circuit, is_broken, is_known_well
 from app.webhooks.egress.sender import AttemptResult, Sender
-from app.webhooks.records import MOST_ATTEMPTS, party_of, secret_place
+from app.webhooks.records import MOST_ATTEMPTS, MOST_SIGNING, party_of, secret_place
 from app.webhooks.signing import signed_headers
 from app.webhooks.waiting import WaitingDelivery
 
@@ -85,7 +85,7 @@ class Attempts:
         """The attempt that a waiting delivery is due for; False where nothing can be sent to its endpoint now, or
         `worker` has lost its claim on that: another may be sending the same. With `probing` also where its circuit is
         broken."""
-        due = await fetch_one(_Due, _DUE, delivery.id)
+        due = await fetch_one(_Due, _DUE, delivery.id, MOST_SIGNING)
         if due is None or (due.round, due.spent, due.waiting) != (delivery.round, delivery.spent, True):
             return True
         if due.revoked:
@@ -198,9 +198,9 @@ SELECT d.id, d.webhook_id, d.endpoint_id, w.team_id, d.event_type, d.waiting, d.
        w.revoked_at IS NOT NULL AS revoked, CASE WHEN w.claimed_until > now() THEN w.claimed_by END AS claimed_by,
        w.slow_failures, w.last_success_at,
        ARRAY(SELECT s.uuid FROM webhook_secrets s WHERE s.endpoint_id = w.id
-             AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.id DESC) AS secret_ids,
+             AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.id DESC LIMIT $2) AS secret_ids,
        ARRAY(SELECT s.secret_sealed FROM webhook_secrets s WHERE s.endpoint_id = w.id
-             AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.id DESC) AS secrets_sealed
+             AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.id DESC LIMIT $2) AS secrets_sealed
 FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT JOIN events e ON e.id = d.event_id
 WHERE d.id = $1
 """

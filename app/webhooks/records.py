@@ -56,6 +56,8 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 MOST_ATTEMPTS = 100
 """Of a delivery: ten rounds of the whole schedule. Older ones are counted, and forgotten."""
+MOST_SIGNING = 4
+"""Secrets in force of an endpoint: each makes every attempt's header longer, and the attempt slower."""
 _ENDPOINT = "SELECT id, team_id, url, events, last_success_at, last_failure_at, revoked_at, created_at"
 # What waits for an endpoint that hangs is not attempted before that is probed again.
 _DELIVERY = """
@@ -169,14 +171,29 @@ class _SealedSecret(msgspec.Struct, frozen=True):
 
 
 async def signing_secrets(box: SecretBox, endpoint: int) -> list[str]:
-    """Those in force, the newest first. Raises `InvalidSecret`."""
+    """The newest `MOST_SIGNING` in force, the newest first. Raises `InvalidSecret`."""
     sealed = await fetch_all(
         _SealedSecret,
         "SELECT uuid, secret_sealed FROM webhook_secrets"
-        " WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY id DESC",
+        " WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY id DESC LIMIT $2",
         endpoint,
+        MOST_SIGNING,
     )
     return [box.open(one.secret_sealed, secret_place(one.uuid)) for one in sealed]
+
+
+async def end_oldest_secrets(endpoint: int) -> None:
+    """All in force but the newest `MOST_SIGNING`, in the caller's transaction, with the endpoint's row locked."""
+    await execute(
+        """
+        UPDATE webhook_secrets SET expires_at = now() WHERE id IN (
+            SELECT id FROM webhook_secrets WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > now())
+            ORDER BY id DESC OFFSET $2
+        )
+        """,
+        endpoint,
+        MOST_SIGNING,
+    )
 
 
 async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: AttemptResult) -> int:

@@ -105,15 +105,17 @@ async def revoke(principal: Principal, endpoint: int) -> Accepted:
 
 
 async def rotate_secret(box: SecretBox, principal: Principal, endpoint: int, overlap: timedelta) -> Accepted:
-    """A new secret; the old one signs beside it for the time of `overlap`. The subject is the new one's row. Raises
-    `NotFound`."""
+    """A new secret; the old one signs beside it for the time of `overlap`, unless `records.MOST_SIGNING` newer ones do.
+    The subject is the new one's row. Raises `NotFound`."""
     require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
     await execute(
         "UPDATE webhook_secrets SET expires_at = now() + $2::interval WHERE endpoint_id = $1 AND expires_at IS NULL",
         endpoint,
         overlap,
     )
-    return Accepted(subject=str(await _add_secret(box, endpoint)), settled=True)
+    subject = await _add_secret(box, endpoint)
+    await records.end_oldest_secrets(endpoint)
+    return Accepted(subject=str(subject), settled=True)
 
 
 class _Secret(msgspec.Struct, frozen=True):

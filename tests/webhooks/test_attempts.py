@@ -187,6 +187,16 @@ async def test_retry_after_lengthens_a_wait_and_never_shortens_one(
     assert least - 1 <= await made.wait() <= most + 1
 
 
+async def test_of_many_secrets_in_force_the_newest_sign(made: Made) -> None:
+    """As many as an earlier version left."""
+    for _ in range(5):
+        await made.caller.post(f"/webhook_endpoints/{made.endpoint}/secret_rotations", None)
+    await fetch("UPDATE webhook_secrets SET expires_at = now() + interval '1 day' WHERE expires_at IS NOT NULL")
+    await made.make()
+    await made.caller.request("POST", f"/webhook_endpoints/{made.endpoint}/test_deliveries")
+    assert [len(one.headers["webhook-signature"].split(" ")) for one in made.receiving.received] == [4, 4]
+
+
 async def test_revoked_while_it_is_sent(made: Made) -> None:
     let_go = asyncio.Event()
     made.receiving.replies["/hook"] = held(answer(500), let_go)

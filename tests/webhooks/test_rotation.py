@@ -69,3 +69,15 @@ async def test_a_rotation_within_the_overlap_keeps_all_that_still_sign(sending: 
     verify(received, third)
     wanted = [standard(received, secret) for secret in (third, second, first)]
     assert received.headers["webhook-signature"].split(" ") == wanted
+
+
+async def test_no_more_than_four_sign(sending: LoneApi, receiving: Receiver) -> None:
+    caller = await sending.caller()
+    endpoint, _ = await subscribed(caller, receiving.url())
+    secrets = [await rotated(caller, endpoint) for _ in range(10)]
+    received = await pinged(caller, endpoint, receiving)
+    verify(received, secrets[-1])
+    wanted = [standard(received, secret) for secret in secrets[:-5:-1]]
+    assert received.headers["webhook-signature"].split(" ") == wanted
+    in_force = await fetch("SELECT 1 FROM webhook_secrets WHERE expires_at IS NULL OR expires_at > now()")
+    assert len(in_force) == 4
