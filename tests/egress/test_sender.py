@@ -174,6 +174,28 @@ async def test_one_whose_body_never_ends(by: Sender, outside: Receiver) -> None:
     assert poured_octets < 16 * 2**20, "no more than the buffers on the way take"
 
 
+async def test_one_that_goes_on_with_interim_responses(by: Sender, outside: Receiver) -> None:
+    async def go_on(_: Received, __: asyncio.StreamWriter) -> bytes:
+        return b"HTTP/1.1 100 \r\n\r\n" * 200_000 + b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    outside.replies["/hook?a=b"] = go_on
+    given_up = await send(by, outside)
+    assert (given_up.code, given_up.error) == (None, "No answer within 80 KiB.")
+
+
+async def test_one_whose_chunks_are_mostly_not_content_has_answered(by: Sender, outside: Receiver) -> None:
+    """What is read of its content is bounded by all that comes with it."""
+
+    async def chunk(_: Received, __: asyncio.StreamWriter) -> bytes:
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        return head + (b"1;" + b"a" * 1020 + b"\r\nx\r\n") * 3000 + b"0\r\n\r\n"
+
+    outside.replies["/hook?a=b"] = chunk
+    chunked = await send(by, outside)
+    assert chunked.delivered
+    assert 0 < len(chunked.body or "") < 80
+
+
 async def test_one_whose_body_stalls_has_answered(by: Sender, outside: Receiver) -> None:
     async def stall(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")

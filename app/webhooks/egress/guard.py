@@ -17,6 +17,7 @@ from httpcore import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream
 
 from app.webhooks.egress.addresses import AddressRule
 from app.webhooks.egress.lookups import Lookups, Resolve, resolve_by_system
+from app.webhooks.egress.streams import BoundedStream
 
 _MOST_ADDRESSES = 8
 _PARTY: ContextVar[str] = ContextVar("party", default="")
@@ -102,11 +103,11 @@ class GuardedBackend(AsyncNetworkBackend):
         raise fault
 
 
-class _Dialled(AsyncNetworkStream):
+class _Dialled(BoundedStream):
     """A connection whose encryption has to be ready by the same deadline as the connection itself."""
 
     def __init__(self, stream: AsyncNetworkStream, deadline: float) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._deadline = deadline
 
     async def start_tls(
@@ -114,20 +115,8 @@ class _Dialled(AsyncNetworkStream):
     ) -> AsyncNetworkStream:
         left = max(self._deadline - monotonic(), 0.01)
         try:
-            return await self._stream.start_tls(ssl_context, server_hostname, left)
+            return BoundedStream(await self._stream.start_tls(ssl_context, server_hostname, left))
         except asyncio.CancelledError:
             # httpcore closes it for any other reason, and would leave it open until it is collected.
             await self._stream.aclose()
             raise
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return await self._stream.read(max_bytes, timeout)
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        await self._stream.write(buffer, timeout)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)

@@ -17,12 +17,11 @@ from app.webhooks.egress.addresses import AddressRule
 from app.webhooks.egress.connections import ReceiverConnections
 from app.webhooks.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.webhooks.egress.lookups import Resolve, resolve_by_system
+from app.webhooks.egress.streams import CONTENT_BYTES, AnswerTooLong
 from app.webhooks.egress.targets import RequestTarget, UnusableURL, parse_target
 
 CONNECT_SECONDS = 5.0
 _USER_AGENT = f"Headwater-Webhooks/{version('headwater')}"
-_READ_BYTES = 16 * 1024
-"""So much of an answer is read, so that the connection of a usual one can serve again."""
 _KEPT_BYTES = 2 * 1024
 _BODY_SECONDS = 2.0
 """How long the answer's body may take; the status alone decides."""
@@ -116,7 +115,7 @@ class Sender:
             async with asyncio.timeout(_BODY_SECONDS):
                 async for chunk in response.aiter_stream():
                     seen.body += chunk
-                    if len(seen.body) >= _READ_BYTES:
+                    if len(seen.body) >= CONTENT_BYTES:
                         break
 
     def _words(self, fault: Exception) -> str:
@@ -124,6 +123,8 @@ class Sender:
             return f"No connection within {min(CONNECT_SECONDS, self._timeout):g} s."
         if isinstance(fault, TimeoutError | httpcore.TimeoutException):
             return f"No answer within {self._timeout:g} s."
+        if isinstance(fault, AnswerTooLong):
+            return str(fault)
         if isinstance(fault, httpcore.ConnectError):
             return f"No connection: {_reason(fault)}."
         return f"The connection was lost before an answer: {_reason(fault)}."
