@@ -141,7 +141,7 @@ class Attempts:
         spent = due.spent + 1
         overdue = is_broken(due.slow_failures) and utc_now() - due.round_started_at > self._lifetime
         last = spent >= len(self._schedule) or overdue
-        wait = 0.0 if last else max(jittered(self._schedule[spent]), answer.retry_after or 0)
+        wait = 0.0 if last else max(jittered(self._schedule[spent]), _lengthened(answer.retry_after or 0))
         async with transaction():
             await self._circuit.note(due.endpoint_id, answer, probing=probing)
             if not last:
@@ -184,6 +184,11 @@ async def _record(due: _Due, answer: AttemptResult, *, last: bool, wait: float) 
 def jittered(seconds: float) -> float:
     """Up to a fifth more or less, so that what failed together doesn't come back together."""
     return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - spreads load, keeps no secret
+
+
+def _lengthened(seconds: float) -> float:
+    """By up to a fifth: what a receiver asked for is kept, and what it put off together doesn't come back together."""
+    return seconds * random.uniform(1, 1 + _JITTER)  # noqa: S311 - as above
 
 
 def body_of(payload: str) -> bytes:

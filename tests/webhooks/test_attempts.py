@@ -178,13 +178,24 @@ async def test_jitter_is_spread() -> None:
     assert 115 < max(waits) <= 120
 
 
-@pytest.mark.parametrize(("after", "least", "most"), [("1", 4, 6), ("60", 60, 60), ("999999", 86_400, 86_400)])
+@pytest.mark.parametrize(("after", "least", "most"), [("1", 4, 6), ("60", 60, 72), ("999999", 86_400, 103_680)])
 async def test_retry_after_lengthens_a_wait_and_never_shortens_one(
     made: Made, after: str, least: float, most: float
 ) -> None:
     made.receiving.replies["/hook"] = answer(429, Retry_After=after)
     await made.make()
     assert least - 1 <= await made.wait() <= most + 1
+
+
+async def test_what_is_put_off_together_does_not_come_back_together(made: Made) -> None:
+    made.receiving.replies["/hook"] = answer(503, Retry_After="3600")
+    waits = []
+    for _ in range(3):
+        await made.make()
+        waits.append(await made.wait())
+        await made.emitted()
+    assert len(set(waits)) == 3
+    assert min(waits) >= 3600
 
 
 async def test_of_many_secrets_in_force_the_newest_sign(made: Made) -> None:

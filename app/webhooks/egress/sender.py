@@ -39,7 +39,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0
     """Seconds."""
     retry_after: float | None = None
-    """Seconds that the receiver asked to be left alone for."""
+    """Seconds after which the receiver asked to be sent it again."""
 
     @property
     def delivered(self) -> bool:
