@@ -176,7 +176,7 @@ class Deliveries:
     async def _postpone(self, delivery: WaitingDelivery) -> bool:
         """Returns False when our own database is unavailable; other attempts for the endpoint go on."""
         try:
-            await waiting.postpone(delivery.id, _FAILED_SECONDS)
+            await waiting.postpone(delivery, _FAILED_SECONDS)
         except Exception as fault:
             log.warning("attempt_not_postponed", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
             return False

@@ -60,16 +60,7 @@ async def hold(delivery: WaitingDelivery, endpoint: int, *, seconds: float) -> N
     """Has it wait for `seconds` more, while its attempt is under way. Nothing where that was recorded meanwhile."""
     async with transaction():
         await announce([endpoint], seconds)
-        await execute(
-            """
-            UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $4)
-            WHERE id = $1 AND round = $2 AND spent = $3 AND waiting
-            """,
-            delivery.id,
-            delivery.round,
-            delivery.spent,
-            seconds,
-        )
+        await execute(_POSTPONE, delivery.id, delivery.round, delivery.spent, seconds)
 
 
 async def announce(endpoints: Sequence[int], seconds: float) -> None:
@@ -136,13 +127,9 @@ async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> bool | No
         return await fetch_value(bool, _RELEASE, endpoint, worker, pause, BREAKS_AT)
 
 
-async def postpone(delivery: int, seconds: float) -> None:
-    """Counts as no attempt."""
-    await execute(
-        "UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $2) WHERE id = $1 AND waiting",
-        delivery,
-        seconds,
-    )
+async def postpone(delivery: WaitingDelivery, seconds: float) -> None:
+    """Counts as no attempt. Nothing where one was recorded meanwhile: the wait that follows it stays."""
+    await execute(_POSTPONE, delivery.id, delivery.round, delivery.spent, seconds)
 
 
 async def end_overdue(endpoint: int, lifetime: timedelta) -> None:
@@ -227,6 +214,10 @@ async def take_over_lost(patience: timedelta, most: int) -> list[LostDelivery]:
     return lost
 
 
+_POSTPONE = """
+UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $4)
+WHERE id = $1 AND round = $2 AND spent = $3 AND waiting
+"""
 # The probes are chosen first: those that find no place take no turn of their team from its other endpoints.
 _CLAIM = """
 WITH claimed AS (

@@ -11,6 +11,7 @@ import pytest_asyncio
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.store.session import fetch, transaction
+from app.webhooks import waiting
 from app.webhooks.attempts import Attempts, jittered
 from app.webhooks.dispatch import dispatch
 from app.webhooks.egress.sender import Sender
@@ -185,6 +186,17 @@ async def test_retry_after_lengthens_a_wait_and_never_shortens_one(
     made.receiving.replies["/hook"] = answer(429, Retry_After=after)
     await made.make()
     assert least - 1 <= await made.wait() <= most + 1
+
+
+async def test_a_wait_that_was_recorded_is_not_postponed(made: Made) -> None:
+    """By a failure of ours after the record."""
+    made.receiving.replies["/hook"] = answer(500)
+    await made.make(0, made.attempts(webhook_retry_schedule=(0.0, 300.0)))
+    recorded = await made.wait()
+    await waiting.postpone(WaitingDelivery(id=made.delivery, round=0, spent=0), 3600)
+    assert await made.wait() == recorded
+    await waiting.postpone(WaitingDelivery(id=made.delivery, round=0, spent=1), 3600)
+    assert await made.wait() >= 3600
 
 
 async def test_what_is_put_off_together_does_not_come_back_together(made: Made) -> None:

@@ -169,7 +169,7 @@ async def test_an_attempt_that_fails_here_breaks_off_no_other(
     held, failed = Held(receiving, caller), asyncio.Event()
     postpone = waiting.postpone
 
-    async def fail_once(delivery: int, seconds: float) -> None:
+    async def fail_once(delivery: WaitingDelivery, seconds: float) -> None:
         if not failed.is_set():
             await until(held.asked)
             failed.set()
