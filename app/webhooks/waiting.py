@@ -123,7 +123,7 @@ async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> bool | No
     async with transaction():
         # Locked first: what has begun to wait by then is in sight of the second statement, and what begins later says
         # so itself.
-        await execute("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", endpoint)
+        await execute(_LOCK, endpoint)
         return await fetch_value(bool, _RELEASE, endpoint, worker, pause, BREAKS_AT)
 
 
@@ -134,16 +134,18 @@ async def postpone(delivery: WaitingDelivery, seconds: float) -> None:
 
 async def end_overdue(endpoint: int, lifetime: timedelta) -> None:
     """Ends what has waited for the endpoint for longer than `lifetime`."""
-    await execute(
-        """
-        UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $3, finished_at = now(),
-               next_attempt_at = NULL
-        WHERE endpoint_id = $1 AND waiting AND round_started_at < now() - $2::interval
-        """,
-        endpoint,
-        lifetime,
-        OVERDUE,
-    )
+    async with transaction():
+        await execute(_LOCK, endpoint)
+        await execute(
+            """
+            UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $3, finished_at = now(),
+                   next_attempt_at = NULL
+            WHERE endpoint_id = $1 AND waiting AND round_started_at < now() - $2::interval
+            """,
+            endpoint,
+            lifetime,
+            OVERDUE,
+        )
 
 
 async def end_all(endpoint: int, why: str) -> None:
@@ -214,6 +216,7 @@ async def take_over_lost(patience: timedelta, most: int) -> list[LostDelivery]:
     return lost
 
 
+_LOCK = "SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE"
 _POSTPONE = """
 UPDATE webhook_deliveries SET next_attempt_at = now() + make_interval(secs => $4)
 WHERE id = $1 AND round = $2 AND spent = $3 AND waiting

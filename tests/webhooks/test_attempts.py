@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -401,6 +402,21 @@ async def test_what_has_waited_for_longer_than_the_schedule_ends(made: Made) -> 
     assert list(states.values()) == [("failed", 0, False)] * 4
     # None where its time was over before it had arrived.
     assert len(made.receiving.received) <= 1
+
+
+async def test_what_is_overdue_ends_behind_the_lock_of_its_endpoint(made: Made) -> None:
+    """Which a revocation takes first too: else each could wait for a delivery that the other has locked."""
+    await fetch("UPDATE webhook_deliveries SET round_started_at = now() - interval '2 hours'")
+    async with row_lock(made.api.control_dsn, "webhook_endpoints") as waiters:
+        ending = asyncio.create_task(waiting.end_overdue(made.endpoint, timedelta(hours=1)))
+
+        async def waits_or_has_ended() -> bool:
+            return ending.done() or await waiters() > 0
+
+        await until(waits_or_has_ended)
+        assert (await made.row())["status"] == "pending"
+    await ending
+    assert (await made.row())["status"] == "failed"
 
 
 async def test_a_delivery_that_waited_for_another_reason_keeps_its_schedule(made: Made) -> None:
