@@ -30,6 +30,8 @@ _SLOW_SECONDS = 1.0
 """An attempt that runs longer goes on by itself, and its endpoint's other deliveries don't wait for it."""
 _HOLD_SECONDS = 30.0
 """Beyond the time that an attempt may take: when another is made in place of one whose process died."""
+_RENEWALS = 10
+"""How often a claim may be renewed before it expires: each time, its endpoint's row may be locked."""
 _REFUSED_SECONDS = 1.0
 """The pause before an endpoint that had no room is tried again."""
 _FAILED_SECONDS = 60.0
@@ -98,7 +100,7 @@ class Deliveries:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(waiting.CLAIM_SECONDS / 3)
+            await asyncio.sleep(waiting.CLAIM_SECONDS / _RENEWALS)
             if self._serving:
                 try:
                     await waiting.renew(self._worker, list(self._serving))

@@ -90,18 +90,21 @@ async def claim(worker: UUID, most: int, *, probes: int) -> list[ClaimedEndpoint
 
 
 async def renew(worker: UUID, endpoints: Sequence[int]) -> None:
-    """Renews this worker's claims on these, which it is serving. A claim whose release failed is none of them: it
-    expires."""
+    """Renews this worker's claims on these, which it is serving, as far as a fifth of them has passed. A claim whose
+    release failed is none of them: it expires. One whose row is locked is left for the next time, and holds up no
+    other."""
     await execute(
         """
         UPDATE webhook_endpoints SET claimed_until = now() + make_interval(secs => $2)
         WHERE id IN (
-            SELECT id FROM webhook_endpoints WHERE id = any($3::bigint[]) AND claimed_by = $1 AND claimed_until > now()
-            ORDER BY id FOR NO KEY UPDATE
+            SELECT id FROM webhook_endpoints WHERE id = any($4::bigint[]) AND claimed_by = $1
+            AND claimed_until > now() AND claimed_until <= now() + make_interval(secs => $3)
+            FOR NO KEY UPDATE SKIP LOCKED
         )
         """,
         worker,
         CLAIM_SECONDS,
+        0.8 * CLAIM_SECONDS,
         list(endpoints),
     )
 

@@ -32,8 +32,9 @@ async def row_lock(control_dsn: str, table: str) -> AsyncIterator[Callable[[], A
 
 @asynccontextmanager
 async def rows_held(control_dsn: str, table: str) -> AsyncIterator[asyncpg.Connection]:
-    """Locks every row of the table for the block. Yields the connection that holds them: what it changes, those find
-    who waited. Requests that only wait for the lock may go on in any order."""
+    """Locks every row of the table for the block; those of a part of it, where a WHERE follows its name. Yields the
+    connection that holds them: what it changes, those find who waited. Requests that only wait for the lock may go on
+    in any order."""
     holder = await asyncpg.connect(control_dsn)
     try:
         async with holder.transaction():

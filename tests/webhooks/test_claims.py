@@ -20,6 +20,7 @@ from app.webhooks.egress.sender import Sender
 from app.webhooks.waiting import WaitingDelivery
 from tests.support.client import Caller
 from tests.support.in_process import lone_api
+from tests.support.meeting import rows_held
 from tests.support.receiver import Received, Receiver, answer
 from tests.support.waiting import until
 from tests.support.webhooks import ALLOWED, emit, path, subscribed
@@ -316,3 +317,23 @@ async def test_probes_take_no_turn_of_the_same_teams_other_endpoints(receiving: 
     claimed = await waiting.claim(new_uuid(), 100, probes=2)
     assert sorted(one.broken for one in claimed) == [False, True, True]
     assert well.endpoint in {one.id for one in claimed}
+
+
+async def test_a_locked_row_keeps_no_other_claim_from_being_renewed(
+    control_dsn: str, receiving: Receiver, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "CLAIM_SECONDS", 3600)
+    locked, other, worker = Held(receiving, caller), Held(receiving, caller), new_uuid()
+    await locked.subscribe()
+    await other.subscribe()
+    await emit(caller)
+    await wait_all()
+    both = [one.id for one in await waiting.claim(worker, 10, probes=0)]
+    assert sorted(both) == [locked.endpoint, other.endpoint]
+    await fetch("UPDATE webhook_endpoints SET claimed_until = now() + interval '10 minutes'")
+    renewed = "SELECT id FROM webhook_endpoints WHERE claimed_until > now() + interval '30 minutes' ORDER BY id"
+    async with rows_held(control_dsn, f"webhook_endpoints WHERE id = {locked.endpoint}"):
+        await waiting.renew(worker, both)
+        assert [row["id"] for row in await fetch(renewed)] == [other.endpoint]
+    await waiting.renew(worker, both)
+    assert [row["id"] for row in await fetch(renewed)] == [locked.endpoint, other.endpoint]
