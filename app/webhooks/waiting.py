@@ -19,7 +19,8 @@ from app.webhooks.circuit import BREAKS_AT
 CLAIM_SECONDS = 5.0
 """How long a claim holds unless it is renewed: the delay that a killed worker costs."""
 _ENDPOINTS_OF_A_TEAM = 8
-"""Claimed at the same time, by all workers together: a team with many endpoints that hang holds up no other."""
+"""Claimed at the same time, by all workers together, and as many for probes: a team with many endpoints that hang holds
+up no other, and none of its own that are well."""
 OVERDUE = "The receiver gave no answer for as long as the schedule lasts."
 
 
@@ -227,18 +228,21 @@ WHERE id = $1 AND round = $2 AND spent = $3 AND waiting
 # The probes are chosen first: those that find no place take no turn of their team from its other endpoints.
 _CLAIM = """
 WITH claimed AS (
-    SELECT team_id, count(*) AS endpoints FROM webhook_endpoints WHERE claimed_until > now() GROUP BY team_id
+    SELECT team_id, slow_failures >= $5 AS broken, count(*) AS endpoints FROM webhook_endpoints
+    WHERE claimed_until > now() GROUP BY 1, 2
 ), due AS (
-    SELECT id, team_id, next_attempt_at, slow_failures >= $5 AS broken, coalesce(claimed.endpoints, 0) AS held,
-           row_number() OVER (PARTITION BY team_id, slow_failures >= $5 ORDER BY next_attempt_at, id)
+    SELECT id, w.team_id, next_attempt_at, slow_failures >= $5 AS broken, coalesce(claimed.endpoints, 0) AS held,
+           row_number() OVER (PARTITION BY w.team_id, slow_failures >= $5 ORDER BY next_attempt_at, id)
            + coalesce(claimed.endpoints, 0) AS turn
-    FROM webhook_endpoints LEFT JOIN claimed USING (team_id)
+    FROM webhook_endpoints w
+    LEFT JOIN claimed ON claimed.team_id = w.team_id AND claimed.broken = (slow_failures >= $5)
     WHERE next_attempt_at <= now() AND (claimed_until IS NULL OR claimed_until <= now())
       AND (circuit_until IS NULL OR circuit_until <= now()) AND (slow_failures < $5 OR $6 > 0)
 ), placed AS (
     SELECT *, row_number() OVER (PARTITION BY broken ORDER BY turn, next_attempt_at) AS place FROM due
 ), admitted AS (
-    SELECT id, next_attempt_at, row_number() OVER (PARTITION BY team_id ORDER BY next_attempt_at, id) + held AS turn
+    SELECT id, next_attempt_at,
+           row_number() OVER (PARTITION BY team_id, broken ORDER BY next_attempt_at, id) + held AS turn
     FROM placed WHERE NOT broken OR place <= $6
 )
 UPDATE webhook_endpoints SET claimed_by = $1, claimed_until = now() + make_interval(secs => $3)

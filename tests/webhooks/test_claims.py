@@ -337,3 +337,21 @@ async def test_a_locked_row_keeps_no_other_claim_from_being_renewed(
         assert [row["id"] for row in await fetch(renewed)] == [other.endpoint]
     await waiting.renew(worker, both)
     assert [row["id"] for row in await fetch(renewed)] == [locked.endpoint, other.endpoint]
+
+
+async def test_probes_under_way_take_no_place_of_the_same_teams_other_endpoints(
+    receiving: Receiver, caller: Caller
+) -> None:
+    for _ in range(9):
+        await Held(receiving, caller).subscribe()
+    await fetch("UPDATE webhook_endpoints SET slow_failures = 10")
+    await emit(caller)
+    await wait_all()
+    probed = await waiting.claim(new_uuid(), 100, probes=100)
+    assert [one.broken for one in probed] == [True] * 8
+    well = Held(receiving, caller)
+    await well.subscribe()
+    await emit(caller)
+    await wait_all()
+    claimed = await waiting.claim(new_uuid(), 100, probes=100)
+    assert [(one.id, one.broken) for one in claimed] == [(well.endpoint, False)]
