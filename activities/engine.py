@@ -89,7 +89,7 @@ class EngineActivitiesOnHosts(EngineActivities):
                         await adapter.revoke_access(tenant)
                         return
                     await adapter.create_verified(tenant, limits_of(record))
-                await activate(self._plans, database)
+                await activate(self._plans, record)
 
     @activity.defn(name="apply_limits")
     async def apply_limits(self, database: UUID) -> int:

@@ -27,6 +27,7 @@ from app.contracts.engine import (
 )
 from app.contracts.restores import SLOTS_TAKEN
 from app.databases.records import NotWanted
+from app.databases.states import MadeElsewhere
 from app.engines.base import EngineError, HostFull, HostUnavailable, NameTaken
 from app.hosts.adapters import HostRemoved
 from app.hosts.slots import SlotsTaken
@@ -56,7 +57,7 @@ def as_failures() -> Iterator[None]:
     except SlotsTaken as error:
         # The workflow waits, and takes no slot of the queue meanwhile.
         raise failure(SLOTS_TAKEN, str(error), final=True) from None
-    except (LockBusy, LockLost) as error:
+    except (LockBusy, LockLost, MadeElsewhere) as error:
         raise failure(STORE_UNAVAILABLE, str(error)) from None
     except StoreRefused as error:
         raise failure(BACKUP_STORE_REFUSED, str(error)) from None

@@ -112,7 +112,8 @@ SELECT {COLUMNS}, {_OF_OTHERS},
 FROM databases d {_JOINS} WHERE {{}}
 """  # noqa: S608 - our own words
 _CHANGED = (
-    f"WITH d AS (UPDATE databases SET {{}} WHERE uuid = $1 AND status = 'provisioning' RETURNING *) "  # noqa: S608
+    f"WITH d AS (UPDATE databases SET {{}} WHERE uuid = $1 AND status = 'provisioning'"  # noqa: S608
+    " AND ($2::bigint IS NULL OR (host_id, engine_name) = ($2, $3::text)) RETURNING *) "
     f"{_SELECT} d {_JOINS}"
 )
 _INSERTED = f"WITH d AS (INSERT INTO databases {{}} RETURNING *) {_SELECT} d {_JOINS}"
@@ -153,10 +154,11 @@ async def find_for_update(database: UUID) -> DatabaseRecord | None:
     return await fetch_one(DatabaseRecord, _LOCKED.format("d.uuid = $1"), database)
 
 
-async def change_provisioning(database: UUID, change: str) -> DatabaseRecord | None:
-    """One that is being provisioned, as it is after `change`, an UPDATE's SET; None where it is not, and nothing was
-    changed."""
-    return await fetch_one(DatabaseRecord, _CHANGED.format(change), database)
+async def change_provisioning(database: UUID, change: str, *, at: Placement | None = None) -> DatabaseRecord | None:
+    """One that is being provisioned, there if `at` says so, as it is after `change`, an UPDATE's SET; None where it is
+    not, and nothing was changed."""
+    host_id, name = (None, None) if at is None else (at.host_id, at.name)
+    return await fetch_one(DatabaseRecord, _CHANGED.format(change), database, host_id, name)
 
 
 async def insert(values: str, *arguments: Any) -> DatabaseRecord:

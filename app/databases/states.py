@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.contracts.base import DatabaseStatus
+from app.contracts.databases import Placement
 from app.databases import records
 from app.databases.records import DatabaseRecord, expect
 from app.operations.ends import finish
@@ -16,6 +17,10 @@ from app.operations.progress import wait_out
 from app.operations.reasons import ReasonCode
 from app.store.notify import announce
 from app.store.session import execute, fetch_scalar, fetch_value, transaction
+
+
+class MadeElsewhere(Exception):
+    """What was made lies where the database is placed no more. The next attempt reads where that is by now."""
 
 
 async def change(
@@ -56,14 +61,16 @@ async def note_remote(database_id: int) -> None:
     await execute("UPDATE databases SET remote_since = coalesce(remote_since, now()) WHERE id = $1", database_id)
 
 
-async def mark_active(database: UUID) -> DatabaseRecord | None:
+async def mark_active(database: UUID, at: Placement) -> DatabaseRecord | None:
     """`provisioning` to `active`: the row as it is then, None where it is active already. Raises `NotWanted` for a
-    deleted one."""
+    deleted one, `MadeElsewhere` for one that isn't placed `at` where it was made: an attempt may outlive its move."""
     record = await records.change_provisioning(
-        database, "status = 'active', provisioned_at = now(), updated_at = now(), restoring_at = NULL"
+        database, "status = 'active', provisioned_at = now(), updated_at = now(), restoring_at = NULL", at=at
     )
     if record is None:
-        expect(await records.find(database), DatabaseStatus.ACTIVE)
+        now = expect(await records.find(database), DatabaseStatus.PROVISIONING, DatabaseStatus.ACTIVE)
+        if now.status is DatabaseStatus.PROVISIONING:
+            raise MadeElsewhere("the database was moved while it was made, and is made elsewhere by now")
     return record
 
 

@@ -55,10 +55,11 @@ _ENDED_BY_DELETION = (
 """Blueprints' applications end by themselves: `app.blueprints.applications`."""
 
 
-async def activate(plans: Plans, database: UUID, *, restoration: UUID | None = None) -> None:
-    """`provisioning` to `active`, once; `restoration` has filled it. Raises `NotWanted` for a deleted one."""
+async def activate(plans: Plans, made: DatabaseRecord, *, restoration: UUID | None = None) -> None:
+    """`provisioning` to `active`, once, of what was made where that record places it; `restoration` has filled it.
+    Raises `NotWanted` for a deleted one, `MadeElsewhere` for one that was moved meanwhile."""
     async with transaction():
-        record = await states.mark_active(database)
+        record = await states.mark_active(made.uuid, made.placement)
         if record is None:
             return
         await mark_well(record.host_id)
@@ -67,7 +68,7 @@ async def activate(plans: Plans, database: UUID, *, restoration: UUID | None = N
         if restoration is not None:
             await restorations.end(restoration, RestorationOutcome.COMPLETED)
         await finish(record.id, _CREATES)
-        await announce(database)
+        await announce(record.uuid)
     _observe(record, "active")
 
 

@@ -21,7 +21,7 @@ from app.store.locks import database_lock
 
 
 async def open_restored(plans: Plans, box: SecretBox, adapter_for: AdapterFor, restoration: UUID) -> None:
-    """Raises `NotWanted`, `EngineError`, `LockBusy`, `LockLost`."""
+    """Raises `NotWanted`, `MadeElsewhere`, `EngineError`, `LockBusy`, `LockLost`."""
     async with database_lock(await records.database_of(restoration)):
         found = await records.find(restoration)
         record = None if found is None else await databases.find(found.database)
@@ -46,7 +46,7 @@ async def _open_new(
     tenant = tenant_of(record, box)
     await adapter.restore_access(tenant)
     await adapter.log_in(tenant)
-    await activate(plans, record.uuid, restoration=found.uuid)
+    await activate(plans, record, restoration=found.uuid)
 
 
 async def _open_again(

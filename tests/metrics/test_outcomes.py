@@ -17,7 +17,7 @@ from app.local.temporal import TemporalService
 from app.provisioning import lifecycle
 from app.quotas.plans import DEFAULT_PLANS
 from tests.support.in_process import LoneApi
-from tests.support.moves import make_active
+from tests.support.moves import activate, make_active
 from workers.interceptors import ActivityMetrics
 
 POSTGRES = {"engine": "postgres", "region": "us-east-1"}
@@ -40,7 +40,7 @@ async def test_provisionings_that_end_active_or_cancelled(lone: LoneApi) -> None
     for _ in range(2):
         uuid = await _created(lone)
         await make_active(uuid)
-        await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
+        await activate(UUID(uuid))
     await lifecycle.abandon_provisioning(DEFAULT_PLANS, UUID(await _created(lone)))
     assert count(PROVISIONED, outcome="active", **POSTGRES) == before["active"] + 2, "a repeated step counts once"
     assert count(PROVISIONED, outcome="cancelled", **POSTGRES) == before["cancelled"] + 1

@@ -11,11 +11,10 @@ from app.operations.kinds import OperationType
 from app.operations.progress import note_failure
 from app.operations.reasons import ReasonCode
 from app.operations.records import OperationRecord, find_latest
-from app.provisioning.lifecycle import activate
-from app.quotas.plans import DEFAULT_PLANS
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
+from tests.support.moves import activate
 
 
 async def provisioning(lone: LoneApi, **fields: Any) -> tuple[Caller, UUID]:
@@ -27,7 +26,7 @@ async def provisioning(lone: LoneApi, **fields: Any) -> tuple[Caller, UUID]:
 async def active(lone: LoneApi, **fields: Any) -> tuple[Caller, UUID]:
     """One that counts as made."""
     caller, database = await provisioning(lone, **fields)
-    await activate(DEFAULT_PLANS, database)
+    await activate(database)
     return caller, database
 
 

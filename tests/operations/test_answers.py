@@ -10,14 +10,13 @@ import pytest_asyncio
 
 from app.databases.limits import record_limits_applied
 from app.databases.states import record_revoked
-from app.provisioning.lifecycle import activate
-from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute
 from tests.operations.support import active, provisioning
 from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.lone_pool import LonePool
+from tests.support.moves import activate
 
 
 @pytest_asyncio.fixture
@@ -50,7 +49,7 @@ async def test_a_create_that_goes_on(lone: LoneApi) -> None:
     assert answer.status_code == 202
     assert await named(caller, answer, "create") == "pending"
     assert answer.json()["provisioning"]["poll_url"] == f"/api/v1/databases/{answer.json()['data']['uuid']}"
-    await activate(DEFAULT_PLANS, UUID(answer.json()["data"]["uuid"]))
+    await activate(UUID(answer.json()["data"]["uuid"]))
     assert same(answer, await caller.create(key=key))
 
 

@@ -7,12 +7,12 @@ from app.databases import states
 from app.databases.deletion import begin_destruction
 from app.operations.kinds import OperationType
 from app.provisioning import operator
-from app.provisioning.lifecycle import activate
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute, fetch
 from tests.operations.support import active, fail_attempt, latest, provisioning
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.in_process import LoneApi
+from tests.support.moves import activate
 
 
 async def path_of(database: UUID, *types: OperationType) -> str:
@@ -75,7 +75,7 @@ async def test_a_retry_is_for_now(lone: LoneApi) -> None:
     assert await _woken() == 1
     assert body_of(await caller.post(f"{path}/retries", {}, key=key), 202)["idempotency_replay"] is True
     assert await _woken() == 1
-    await activate(DEFAULT_PLANS, database)
+    await activate(database)
     ended = error_of(await caller.post(f"{path}/retries", {}), 409, "operation_ended")
     assert ended["details"] == {"status": "succeeded"}
 

@@ -12,10 +12,9 @@ from app.auth.scopes import Scope
 from app.auth.standing import Standing, still_good
 from app.operations import records
 from app.operations.records import OperationRecord
-from app.provisioning.lifecycle import activate
-from app.quotas.plans import DEFAULT_PLANS
 from tests.operations.support import latest, provisioning
 from tests.support.in_process import lone_api
+from tests.support.moves import activate
 from tests.support.waiting import until
 
 STREAMS = 5
@@ -48,7 +47,7 @@ async def test_streams_read_at_a_change_and_are_checked_together(
         seen = asked.copy()
         await until(lambda: asked["checks of all"] >= seen["checks of all"] + 10)
         assert (asked["looks"], asked["checks of one"]) == (seen["looks"], seen["checks of one"])
-        await activate(DEFAULT_PLANS, database)
+        await activate(database)
         answers = await asyncio.gather(*streams)
     for answer in answers:
         assert answer.text.count("event: operation\n") == 2

@@ -15,7 +15,7 @@ from app.operations.kinds import OperationStatus, OperationType
 from app.operations.progress import note_attempt, note_failure
 from app.operations.reasons import ReasonCode
 from app.provisioning import operator, service
-from app.provisioning.lifecycle import abandon_provisioning, activate
+from app.provisioning.lifecycle import abandon_provisioning
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
@@ -23,6 +23,7 @@ from tests.operations.support import active, code_of, latest, provisioning, row,
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
 from tests.support.lone_pool import LonePool
+from tests.support.moves import activate
 
 GRACE = timedelta(hours=1)
 
@@ -36,8 +37,8 @@ async def test_a_create_is_pending_until_the_database_is_active(lone: LoneApi) -
     assert created.deadline_at is not None
     assert created.team_id == caller.team_id
     assert steps_of(created) == {"place": "succeeded", "make": "pending"}
-    await activate(DEFAULT_PLANS, database)
-    await activate(DEFAULT_PLANS, database)  # an attempt whose answer was lost
+    await activate(database)
+    await activate(database)  # an attempt whose answer was lost
     done = await latest(database)
     assert done.uuid == created.uuid
     assert done.status is OperationStatus.SUCCEEDED
@@ -62,7 +63,7 @@ async def test_a_create_from_the_pool_is_born_succeeded_in_the_same_transaction(
 
 async def test_members_of_the_pool_have_none(pool: LonePool) -> None:
     (member,) = await pool.add_members(1, await pool.api.add_host(), status="provisioning")
-    await activate(DEFAULT_PLANS, member)
+    await activate(member)
     assert await fetch("SELECT 1 FROM operations") == []
 
 

@@ -7,14 +7,13 @@ from uuid import uuid4
 import pytest
 
 from app.core.ids import new_uuid
-from app.provisioning.lifecycle import activate
-from app.quotas.plans import DEFAULT_PLANS
 from app.store.notify import announce
 from app.store.session import execute, fetch
 from tests.operations.support import active, provisioning
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
+from tests.support.moves import activate
 from tests.support.waiting import until
 
 
@@ -111,7 +110,7 @@ async def test_waiting_ends_with_the_operation(lone: LoneApi) -> None:
     waiting = asyncio.create_task(caller.get(path, params={"wait": "true", "timeout": "120"}))
     await until(listening)
     await announce(database)  # of something else
-    await activate(DEFAULT_PLANS, database)
+    await activate(database)
     ended = data_of(await waiting, 200)
     assert ended["status"] == "succeeded"
     assert data_of(await caller.get(path, params={"wait": "true"}), 200) == ended

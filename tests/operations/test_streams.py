@@ -9,12 +9,11 @@ from uuid import uuid4
 import pytest
 
 from app.auth.keys import revoke_key
-from app.provisioning.lifecycle import activate
-from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute
 from tests.operations.conftest import Streaming, api_process
 from tests.support.answers import data_of, error_of
 from tests.support.event_stream import following
+from tests.support.moves import activate
 from tests.support.proxy import proxy
 from tests.support.waiting import LIMIT_SECONDS, until
 
@@ -28,7 +27,7 @@ async def test_a_word_at_each_change_until_the_end(streaming: Streaming) -> None
         assert first is not None
         assert (first.name, first.data["status"]) == ("operation", "pending")
         assert first.data == data_of(await caller.get(f"/operations/{operation}"), 200)
-        await activate(DEFAULT_PLANS, database)
+        await activate(database)
         last = await stream.next()
         assert last is not None
         assert (last.name, last.data["status"]) == ("operation", "succeeded")
@@ -52,7 +51,7 @@ async def test_who_comes_back_gets_what_changed_since(streaming: Streaming) -> N
         assert seen is not None
     async with following(caller, operation, after=seen.id) as stream:
         await stream.comment()  # it knows that
-    await activate(DEFAULT_PLANS, database)
+    await activate(database)
     async with following(caller, operation, after=seen.id) as stream:
         last = await stream.next()
         assert last is not None
@@ -111,7 +110,7 @@ async def test_who_leaves_the_team_sees_no_more_of_it(streaming: Streaming) -> N
     async with following(caller, operation) as stream:
         await stream.next()
         await execute("DELETE FROM memberships WHERE user_id = $1", caller.user_id)
-        await activate(DEFAULT_PLANS, database)
+        await activate(database)
         assert await stream.next() is None
 
 
@@ -180,7 +179,7 @@ async def test_a_process_that_stops_ends_its_streams_and_another_goes_on(streami
             # To its end, and not broken off.
             assert await stream.next() is None
         await stopping
-    await activate(DEFAULT_PLANS, database)
+    await activate(database)
     async with following(caller, operation, after=seen.id) as stream:
         last = await stream.next()
         assert last is not None
@@ -198,7 +197,7 @@ async def test_a_stream_outlives_an_absence_of_our_database(streaming: Streaming
         assert await stream.next() is not None
         await way.cut()
         await stream.comment()
-        await activate(DEFAULT_PLANS, database)
+        await activate(database)
         await stream.comment()
         await way.restore()
         last = await stream.next()

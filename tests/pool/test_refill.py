@@ -6,17 +6,16 @@ from uuid import UUID
 
 from app.contracts.base import Engine
 from app.core.settings import Settings
-from app.databases import states
 from app.databases.pool.members import discard_member
 from app.databases.pool.refill import find_unverified, refill
 from app.databases.pool.targets import pool_status, set_target
 from app.hosts.changes import drain_host
 from app.hosts.loads import mark_sick
-from app.provisioning import lifecycle
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
 from tests.support.answers import data_of
 from tests.support.lone_pool import LonePool
+from tests.support.moves import make_active
 
 SIZE = 3
 SETTINGS = Settings(pool_size=SIZE)
@@ -37,8 +36,7 @@ async def members(status: str = "provisioning") -> list[UUID]:
 async def make_ready() -> None:
     """As the workflows do with all that are on their way."""
     for uuid in await members():
-        await states.begin_remote(uuid)
-        await lifecycle.activate(DEFAULT_PLANS, uuid)
+        await make_active(str(uuid))
 
 
 async def test_what_is_missing_is_begun_without_an_event(pool: LonePool) -> None:

@@ -7,15 +7,16 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from msgspec.structs import replace
 
-from app.databases import states
+from app.databases import records, states
 from app.databases.records import NotWanted
 from app.provisioning import lifecycle
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
-from tests.support.moves import events_of, make_active
+from tests.support.moves import activate, events_of, make_active
 from tests.support.store import execute_at
 
 
@@ -70,7 +71,7 @@ async def test_without_the_change_there_is_no_event(lone: LoneApi) -> None:
     await states.begin_remote(UUID(uuid))
     with contextlib.suppress(LookupError):
         async with transaction():
-            await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
+            await activate(UUID(uuid))
             raise LookupError
     assert await events_of(uuid) == ["database.provisioning_started"]
     (row,) = await fetch("SELECT status FROM databases")
@@ -99,9 +100,11 @@ async def test_what_is_deleted_stays_deleted(lone: LoneApi) -> None:
     with pytest.raises(NotWanted):
         await states.begin_remote(UUID(uuid))
     with pytest.raises(NotWanted):
-        await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
+        await activate(UUID(uuid))
+    made = await records.find(UUID(uuid))
+    assert made is not None
     with pytest.raises(NotWanted):
-        await lifecycle.activate(DEFAULT_PLANS, uuid4())
+        await lifecycle.activate(DEFAULT_PLANS, replace(made, uuid=uuid4()))
     (row,) = await fetch("SELECT status, remote_since FROM databases")
     assert (row["status"], row["remote_since"]) == ("deleted", None)
 

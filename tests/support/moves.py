@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from app.databases import states
+from app.databases import records, states
 from app.provisioning import lifecycle
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch
@@ -11,7 +11,14 @@ from app.store.session import fetch
 async def make_active(uuid: str) -> None:
     """The state after a successful provisioning."""
     await states.begin_remote(UUID(uuid))
-    await lifecycle.activate(DEFAULT_PLANS, UUID(uuid))
+    await activate(UUID(uuid))
+
+
+async def activate(database: UUID) -> None:
+    """The last step of a provisioning, of what was made where the database is placed."""
+    made = await records.find(database)
+    assert made is not None
+    await lifecycle.activate(DEFAULT_PLANS, made)
 
 
 async def make_revoked(uuid: str) -> None:

@@ -1,15 +1,26 @@
 """Moving a database off a host that failed, as our own database records it: once, whatever is repeated."""
 
 import asyncio
+from typing import Any
 from uuid import UUID
 
 import msgspec
+import pytest
+from temporalio.exceptions import ApplicationError
 
+from activities.engine import EngineActivitiesOnHosts
+from app.contracts.base import DatabaseStatus
 from app.contracts.control import HostFailure
 from app.contracts.databases import Placement
+from app.contracts.engine import STORE_UNAVAILABLE
 from app.databases import moving, records, states
+from app.engines.base import EngineLimits, Tenant
+from app.hosts.slots import HostSlots
+from app.outbox.provisionings import RunningProvisionings
+from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, raw_connection, transaction
 from tests.support.in_process import LoneApi
+from tests.support.lone_pool import LonePool
 from tests.support.waiting import until
 
 
@@ -78,6 +89,44 @@ async def test_what_a_lost_host_has_is_closed_and_not_removed(lone: LoneApi) -> 
         await moving.move_lost(record, other)
     assert await _remnants() == []
     assert await _remnants("CloseRemnant") == [(first.host_id, first.name)]
+
+
+class _SlowHost:
+    """It makes a database once the test lets it. Stands for the adapters of all hosts."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def of_host(self, host_id: int) -> "_SlowHost":
+        return self
+
+    async def create_verified(self, tenant: Tenant, limits: EngineLimits) -> None:
+        self.begun.set()
+        await self.may_end.wait()
+
+
+async def test_an_attempt_that_outlives_its_move_makes_nothing_active(pool: LonePool) -> None:
+    database, first = await _placed(pool.api)
+    host: Any = _SlowHost()
+    steps = EngineActivitiesOnHosts(DEFAULT_PLANS, pool.box, host, HostSlots(), RunningProvisionings())
+    outliving = asyncio.create_task(steps.create_database(database))
+    await until(lambda: host.begun.is_set() or outliving.done())
+    moved = await moving.replace_host(_failure(database, first))
+    assert moved.host_id != first.host_id
+    host.may_end.set()
+    with pytest.raises(ApplicationError) as refused:
+        await outliving
+    assert (refused.value.type, refused.value.non_retryable) == (STORE_UNAVAILABLE, False)
+    assert await _state(database) == (DatabaseStatus.PROVISIONING, moved)
+    await steps.create_database(database)
+    assert await _state(database) == (DatabaseStatus.ACTIVE, moved)
+
+
+async def _state(database: UUID) -> tuple[DatabaseStatus, Placement]:
+    record = await records.find(database)
+    assert record is not None
+    return record.status, record.placement
 
 
 async def test_a_taken_name_is_changed_on_the_same_host(lone: LoneApi) -> None:
