@@ -124,7 +124,7 @@ class EngineActivitiesOnHosts(EngineActivities):
         with as_failures():
             async with database_lock(database):
                 record = expect(await records.find(database), DatabaseStatus.DELETED)
-                if record.remote_since is not None and record.destroyed_at is None:
+                if _may_be_open(record):
                     async with self._adapter_of(record) as adapter:
                         await adapter.revoke_access(tenant_of(record, self._box))
                 await record_revoked(database)
@@ -213,3 +213,12 @@ class EngineActivitiesOnHosts(EngineActivities):
         """Holds one of the team's slots of the host for the block."""
         async with self._slots.team_slot(record.host_id, record.team_id):
             yield await self._adapters.of_host(record.host_id)
+
+
+def _may_be_open(record: DatabaseRecord) -> bool:
+    """Whether the engine has yet to end the access to a deleted database. Once it has, it isn't asked again, which
+    would end the dump of the final backup too: each run that continues a workflow with a long history comes here."""
+    if record.remote_since is None or record.destroyed_at is not None:
+        return False
+    # The row of what is nobody's may be born with that moment.
+    return record.revoked_at is None or record.team_id is None
