@@ -6,12 +6,17 @@ from app.store.session import fetch_all
 from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.operations import ASTRAY
 
+# That lasts as long as there is data. One that lasts too long is an operation that is overdue.
+_BEING_FILLED = (
+    "(restoring_at IS NOT NULL"
+    " AND EXISTS (SELECT FROM restorations r WHERE r.database_id = databases.id AND r.ended_at IS NULL))"
+)
 _RULES = (
-    """
+    f"""
     SELECT 'provisioning_stuck' AS rule, uuid::text AS subject,
            'provisioning since ' || created_at || ' on host ' || host_id AS detail
-    FROM databases WHERE status = 'provisioning' AND created_at < now() - $1::interval
-    """,
+    FROM databases WHERE status = 'provisioning' AND created_at < now() - $1::interval AND NOT {_BEING_FILLED}
+    """,  # noqa: S608 - our own words
     """
     SELECT 'revocation_stuck' AS rule, uuid::text AS subject,
            'deleted at ' || deleted_at || ', but its access has not been ended' AS detail
@@ -35,13 +40,13 @@ _RULES = (
     WHERE status IN ('active', 'paused') AND limits_applied < limits_revision
       AND updated_at < now() - $1::interval
     """,
-    """
+    f"""
     SELECT 'access_stuck' AS rule, uuid::text AS subject,
            'its access, changed at ' || access_changed_at || ', is not in force' AS detail
     FROM databases
     WHERE status IN ('active', 'paused') AND access_applied < access_revision
-      AND access_changed_at < now() - $1::interval
-    """,
+      AND access_changed_at < now() - $1::interval AND NOT {_BEING_FILLED}
+    """,  # noqa: S608 - our own words
     """
     SELECT 'rotation_stuck' AS rule, d.uuid::text AS subject,
            'its rotation ' || r.uuid || ' is ' || r.status || ' since ' || r.changed_at AS detail
