@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from uuid import UUID
 
+import msgspec
+
 from app.core.secrets import SecretBox
 from app.credentials import accounts
 from app.credentials.accounts import AccountFaults
@@ -14,20 +16,28 @@ from app.upkeep.reconcile.findings import Violation
 
 UNKNOWN = "account_unknown"
 MISSING = "user_missing"
+ACCOUNT_RULES = (UNKNOWN, MISSING)
 _MAX = 20
 """The maximum of databases that are repaired in one run."""
 
 
-async def check_accounts(adapter: EngineAdapter, databases: Iterable[RecordedDatabase]) -> list[Violation]:
-    """A finding for each rule and database. What can't be compared now is left to the next run."""
-    found: list[Violation] = []
+class AccountCheck(msgspec.Struct, frozen=True):
+    violations: list[Violation]
+    """For each rule and database."""
+    skipped: list[UUID]
+    """What can't be compared now is left to the next run."""
+
+
+async def check_accounts(adapter: EngineAdapter, databases: Iterable[RecordedDatabase]) -> AccountCheck:
+    checked = AccountCheck([], [])
     for database in await credentials.ever_changed([one.uuid for one in databases]):
         try:
             faults = await accounts.find_faults(adapter, database)
         except (EngineError, LockBusy, LockLost):
-            continue
-        found += _violations(str(database), faults)
-    return found
+            checked.skipped.append(database)
+        else:
+            checked.violations.extend(_violations(str(database), faults))
+    return checked
 
 
 async def repair_accounts(box: SecretBox, adapter: EngineAdapter, violations: Iterable[Violation]) -> list[str]:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from app.store.session import execute, fetch_all, transaction
+from app.store.session import execute, fetch_all, fetch_values, transaction
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,17 +39,37 @@ DO UPDATE SET detail = excluded.detail, last_seen_at = now()
 """
 
 
-async def write(host_id: int | None, violations: Sequence[Violation], marks: Marks, *, complete: bool = True) -> None:
+_DELETE_UNSEEN = """
+DELETE FROM findings f WHERE host_id IS NOT DISTINCT FROM $1::bigint AND last_seen_at < now() AND NOT EXISTS (
+    SELECT FROM unnest($2::text[], $3::text[]) AS u (rule, subject) WHERE u.rule = f.rule AND u.subject = f.subject
+)
+"""
+
+
+async def write(
+    host_id: int | None,
+    violations: Sequence[Violation],
+    marks: Marks,
+    *,
+    complete: bool = True,
+    unlooked: Sequence[tuple[str, str]] = (),
+) -> None:
     """Stores the findings of one run about a host, or about our own records. Deletes the findings that the run no
-    longer saw if it was `complete`: a host that doesn't answer proves nothing."""
+    longer saw if it was `complete`: a host that doesn't answer proves nothing. Nor does it prove anything of the
+    `unlooked` rules and subjects, which it didn't come to."""
     unique = {(one.rule, one.subject): one for one in violations}
     rows = [(one.rule, one.subject, marks.get(one.subject, ""), one.detail) for one in unique.values()]
     async with transaction():
         await execute(_WRITE, host_id, *([row[column] for row in rows] for column in range(4)))
         if complete:
-            await execute(
-                "DELETE FROM findings WHERE host_id IS NOT DISTINCT FROM $1::bigint AND last_seen_at < now()", host_id
-            )
+            await execute(_DELETE_UNSEEN, host_id, *([one[column] for one in unlooked] for column in range(2)))
+
+
+async def subjects_of(host_id: int, rules: Sequence[str]) -> list[str]:
+    """What runs have found to violate one of these rules on that host, as far as they know."""
+    return await fetch_values(
+        str, "SELECT DISTINCT subject FROM findings WHERE host_id = $1 AND rule = any($2::text[])", host_id, list(rules)
+    )
 
 
 class StoredFinding(msgspec.Struct, frozen=True, kw_only=True):

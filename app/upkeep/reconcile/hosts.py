@@ -53,7 +53,7 @@ async def _check_host(box: SecretBox, adapters: Adapters, host: Host, orphan_age
         return [unreachable(host, error)]
     logins = await try_logins(box, adapter, active(inspection.snapshot.recorded.values()))
     shared = await scarce(host, adapter)
-    strays = await check_accounts(adapter, active(inspection.snapshot.recorded.values()))
+    strays = (await check_accounts(adapter, active(inspection.snapshot.recorded.values()))).violations
     strays += await check_dump_accounts(inspection.snapshot, adapter)
     strays += await check_held(inspection.snapshot, adapter)
     return [*await orphans.dated(inspection, orphan_age), *shared, *strays, *(refusal.violation for refusal in logins)]

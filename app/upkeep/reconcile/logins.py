@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import random
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -16,14 +17,20 @@ from app.databases.passwords import password_place, tenant_of
 from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, Tenant, TenantFull
 from app.hosts.records import Host
 from app.quotas import own_logins
+from app.upkeep.reconcile import findings
+from app.upkeep.reconcile.accounts import ACCOUNT_RULES
 from app.upkeep.reconcile.findings import Violation
 
 RULE = "active_unreachable"
+TRIED_RULES = (RULE, *ACCOUNT_RULES)
+"""Those that only a run can end that tries the database."""
 _CONCURRENCY = 8
 _FEWEST = 25
 _RUNS = 24
 """Every database of a host is tried once in this many scheduled runs, but at least `_FEWEST` of them in each run. A
 login uses one of the tenant's connections for a moment."""
+_MOST_AGAIN = 20
+"""Databases with findings that a run tries before their turn, so that what was mended is known soon."""
 
 
 class LoginRefusal(msgspec.Struct, frozen=True):
@@ -87,12 +94,16 @@ def active(recorded: Iterable[RecordedDatabase]) -> list[RecordedDatabase]:
 
 
 async def due(host: Host, adapter: EngineAdapter, databases: list[RecordedDatabase]) -> list[RecordedDatabase]:
-    """The databases to try in this run. One that has open sessions and only one free connection is skipped, because
-    its tenant may need it. Raises `EngineError`."""
+    """The databases to try in this run: those whose turn it is, and beside them some with findings. One that has open
+    sessions and only one free connection is skipped, because its tenant may need it. Raises `EngineError`."""
     limit = max(_FEWEST, math.ceil(len(databases) / _RUNS))
-    chosen = await credentials.untried_longest(host.id, [one.uuid for one in databases], limit)
-    await credentials.note_tried(chosen)
     by_uuid = {one.uuid: one for one in databases}
+    chosen = await credentials.untried_longest(host.id, list(by_uuid), limit)
+    doubtful = {str(uuid): uuid for uuid in by_uuid.keys() - set(chosen)}
+    found = [doubtful[one] for one in await findings.subjects_of(host.id, TRIED_RULES) if one in doubtful]
+    # At random, or the same ones would always stand in front of the rest.
+    chosen += random.sample(found, min(len(found), _MOST_AGAIN))
+    await credentials.note_tried(chosen)
     drawn = [by_uuid[uuid] for uuid in chosen]
     open_sessions = await adapter.sessions([one.engine_name for one in drawn])
     return [one for one in drawn if _leaves_room(len(open_sessions.get(one.engine_name, ())), one.connections)]

@@ -12,6 +12,7 @@ from app.audit.events import append
 from app.contracts.reconcile import HostRef, ReconcileStep
 from app.core.ids import find_uuid
 from app.core.secrets import SecretBox
+from app.databases.hosted import RecordedDatabase
 from app.databases.records import names_of
 from app.engines.base import EngineError
 from app.hosts.adapters import Adapters, HostRemoved
@@ -20,14 +21,14 @@ from app.operations.overdue import report_overdue
 from app.outbox.workflow_starts import without_markup
 from app.quotas.plans import Plans
 from app.upkeep.reconcile import findings, orphans
-from app.upkeep.reconcile.accounts import check_accounts, repair_accounts
+from app.upkeep.reconcile.accounts import ACCOUNT_RULES, check_accounts, repair_accounts
 from app.upkeep.reconcile.dump_accounts import check_dump_accounts, remove_dump_accounts
 from app.upkeep.reconcile.findings import Report, Violation
 from app.upkeep.reconcile.held import check_held, release_held
 from app.upkeep.reconcile.host_resources import scarce
 from app.upkeep.reconcile.host_rules import FOREIGN, ORPHAN
 from app.upkeep.reconcile.hosts import check_hosts, inspect_host, unreachable
-from app.upkeep.reconcile.logins import active, due, try_logins
+from app.upkeep.reconcile.logins import TRIED_RULES, active, due, try_logins
 from app.upkeep.reconcile.operations import end_astray
 from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.repairs import repair_host, restore_credentials
@@ -86,7 +87,8 @@ async def reconcile_host(
     try:
         adapter = await adapters.of_host(host.id)
         inspection = await inspect_host(host, adapter)
-        trying = await due(host, adapter, active(inspection.snapshot.recorded.values()))
+        admitting = active(inspection.snapshot.recorded.values())
+        trying = await due(host, adapter, admitting)
         in_use = await orphans.in_use(inspection, adapter)
         await note_extensions(host.id, await adapter.extensions())
     except HostRemoved:
@@ -104,20 +106,31 @@ async def reconcile_host(
     held = await check_held(inspection.snapshot, adapter)
     await findings.write(
         host.id,
-        [*violations, *logins, *shared, *strays, *dumps, *held],
+        [*violations, *logins, *shared, *strays.violations, *dumps, *held],
         {one.name: one.marker for one in orphans.of(inspection)},
+        unlooked=_unlooked(admitting, trying, strays.skipped),
     )
     await findings.reset_first_seen(host.id, ORPHAN, in_use)
     reported, notes = _split_notes(await orphans.dated(inspection, orphan_age))
     repairs = [
         *await repair_host(inspection, adapter, orphan_age),
         *await restore_credentials(plans, box, adapter, trying, refusals),
-        *await repair_accounts(box, adapter, strays),
+        *await repair_accounts(box, adapter, strays.violations),
         *await remove_dump_accounts(adapter, inspection.snapshot, dumps),
         *await release_held(plans, adapter, held),
     ]
     await _record_repairs(Action.HOST_REPAIR, ("host", host.id), repairs)
-    return await _step_result([*reported, *logins, *shared, *strays, *dumps, *held], repairs, notes)
+    return await _step_result([*reported, *logins, *shared, *strays.violations, *dumps, *held], repairs, notes)
+
+
+def _unlooked(
+    admitting: Sequence[RecordedDatabase], tried: Sequence[RecordedDatabase], skipped: Sequence[UUID]
+) -> list[tuple[str, str]]:
+    """Rules and databases of which the run knows nothing: those active ones that it didn't try, and those whose
+    accounts it couldn't compare."""
+    done = {one.uuid for one in tried}
+    untried = [(rule, str(one.uuid)) for one in admitting if one.uuid not in done for rule in TRIED_RULES]
+    return untried + [(rule, str(uuid)) for uuid in skipped for rule in ACCOUNT_RULES]
 
 
 async def _record_repairs(action: Action, subject: tuple[str, object], repairs: Sequence[str]) -> None:

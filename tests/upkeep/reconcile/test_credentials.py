@@ -1,5 +1,6 @@
 """A tenant that changes its own password: the recorded one comes back, and its team is told."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -77,6 +78,34 @@ async def test_a_password_that_can_not_be_opened_is_a_finding(bench: Bench, call
         assert await bench.findings(made["uuid"]) == ["active_unreachable"]
     finally:
         await fetch(put, UUID(made["uuid"]), kept["password_sealed"])
+
+
+async def test_a_finding_stays_until_its_database_is_tried_again(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine, connection_hard_limit=2)
+    put = "UPDATE databases SET password_sealed = $2 WHERE uuid = $1"
+    [kept] = await fetch("SELECT password_sealed FROM databases WHERE uuid = $1", UUID(made["uuid"]))
+    await fetch(put, UUID(made["uuid"]), b"not to be opened")
+    try:
+        await _tried_last(made)
+        await bench.run()
+        [found] = await _found(made)
+        assert found["rule"] == "active_unreachable"
+        # With one of two open, the run leaves the last one to its tenant.
+        async with bench.session(made):
+            await bench.run()
+            assert [one["first_seen_at"] for one in await _found(made)] == [found["first_seen_at"]]
+    finally:
+        await fetch(put, UUID(made["uuid"]), kept["password_sealed"])
+
+    async def is_well() -> bool:
+        await bench.run()
+        return await _found(made) == []
+
+    await until(is_well)
+
+
+async def _found(made: dict[str, str]) -> list[Any]:
+    return await fetch("SELECT rule, first_seen_at FROM findings WHERE subject = $1", made["uuid"])
 
 
 async def test_a_session_that_stays_open_does_not_keep_it_from_being_found(bench: Bench, caller: Caller) -> None:
