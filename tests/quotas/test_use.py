@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from app.contracts.base import DatabaseStatus
 from app.core.ids import engine_password, marker
+from app.credentials import restoring
 from app.databases.hosted import RecordedDatabase
 from app.engines.base import Tenant
 from app.engines.querying import QueryLimits
@@ -152,3 +154,32 @@ async def test_a_question_is_use(on_bench: Bench, engine: str, monkeypatch: pyte
     await adapter.make_reader(tenant, password)
     async with adapter.reading(tenant, password, QueryLimits(seconds=10, rows=1)):
         assert await _metered(on_bench, made, 1) == 1
+
+
+_CHANGES = {
+    "postgres": "ALTER ROLE CURRENT_USER PASSWORD 'another'",
+    "mysql": "SET PASSWORD = 'another'",
+    "mariadb": "SET PASSWORD = PASSWORD('another')",
+}
+
+
+@ENGINES
+async def test_a_tenant_that_has_its_password_put_back_hides_no_use(
+    on_bench: Bench, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enforcement, "SESSION_LIST_SECONDS", 0.5)
+    made = await on_bench.create(db_type=engine)
+    adapter = await on_bench.adapters.of_host((await on_bench.record(made)).host_id)
+    change = _CHANGES[(await adapter.inspect_host()).flavour]
+    restored = 0
+
+    async with session_of(made) as session:
+
+        async def change_it() -> None:
+            nonlocal restored
+            await session.run(change)
+            restored += await restoring.restore(on_bench.plans, on_bench.box, adapter, UUID(made["uuid"]))
+
+        async with again_and_again(change_it):
+            assert await _metered(on_bench, made, 3) == 1
+    assert restored > 2
