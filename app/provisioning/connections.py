@@ -6,7 +6,8 @@ is held say what to give back, whoever looks next.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
@@ -41,7 +42,7 @@ _MOST = 500
 """Databases whose limits are set in one look, those first that have most sessions."""
 _HOLDING_SECONDS = 8.0
 """Of one look. Its other half is for ending sessions, whatever keeps limits from being set."""
-_RELEASE_SECONDS, _PATIENCE_SECONDS = 3.0, 0.5
+_CHANGE_SECONDS, _PATIENCE_SECONDS = 3.0, 0.5
 """Of one database, and how long its lock is waited for, so that those that are being changed delay no other; the next
 look tries again."""
 
@@ -126,11 +127,29 @@ async def _hold(
         if monotonic() > deadline:
             break
         try:
-            await adapter.hold(one.engine_name, await _limits(one.id, one.connections, at_most[one.id]))
-        except EngineError as error:
-            log.warning("connections_not_held", database=str(one.uuid), reason=str(error))
-        else:
-            await holds.note_applied(one.id, at_most[one.id])
+            await _hold_one(adapter, one.uuid, at_most[one.id])
+        except (EngineError, LockBusy, LockLost, TimeoutError) as error:
+            reason = str(error) or "it is being changed"
+            log.warning("connections_not_held", database=str(one.uuid), reason=reason)
+
+
+async def _hold_one(adapter: EngineAdapter, database: UUID, at_most: int) -> None:
+    """Unless its row says otherwise by now: another process may have looked since, and given back. Raises
+    `EngineError`, `LockBusy`, `LockLost`, `TimeoutError`."""
+    async with _changing(database):
+        record = await records.find(database)
+        if record is not None and await holds.find(record.id) == at_most:
+            await adapter.hold(record.engine_name, await _limits(record.id, record.connections, at_most))
+            await holds.note_applied(record.id, at_most)
+
+
+@asynccontextmanager
+async def _changing(database: UUID) -> AsyncIterator[None]:
+    """Under its lock, for a short time. Raises `LockBusy`, `LockLost`, `TimeoutError`."""
+    # What its limit is may change until the engine has it.
+    async with asyncio.timeout(_PATIENCE_SECONDS) as limit, database_lock(database):
+        limit.reschedule(asyncio.get_running_loop().time() + _CHANGE_SECONDS)
+        yield
 
 
 async def _release(plans: Plans, adapter: EngineAdapter, held: Sequence[HeldDatabase]) -> None:
@@ -179,9 +198,7 @@ async def find_unrecorded(adapter: EngineAdapter, host: Host) -> list[UUID]:
 async def give_back(plans: Plans, adapter: EngineAdapter, database: UUID) -> str | None:
     """Lets a database have all of its limit again. Returns why it could not."""
     try:
-        # What its limit is may change until the engine has it.
-        async with asyncio.timeout(_PATIENCE_SECONDS) as limit, database_lock(database):
-            limit.reschedule(asyncio.get_running_loop().time() + _RELEASE_SECONDS)
+        async with _changing(database):
             record = await records.find(database)
             if record is None:
                 return None

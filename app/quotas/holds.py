@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from app.store.session import execute, fetch_all, fetch_exists, fetch_values
+from app.store.session import execute, fetch_all, fetch_exists, fetch_value, fetch_values
 
 
 class HeldDatabase(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +55,11 @@ async def any_on_host(host_id: int) -> bool:
 async def write(at_most: Mapping[int, int]) -> list[int]:
     """Before it is set on the engine. Returns the ids of those that were not held until now."""
     return await fetch_values(int, _WRITE, list(at_most), list(at_most.values()))
+
+
+async def find(database_id: int) -> int | None:
+    """How many it gets; None where it is not held."""
+    return await fetch_value(int, "SELECT at_most FROM connection_holds WHERE database_id = $1", database_id)
 
 
 async def note_applied(database_id: int, at_most: int) -> None:

@@ -15,7 +15,7 @@ from activities.control import ControlActivitiesOnStore
 from app.contracts.base import PauseReason
 from app.core.settings import Settings
 from app.databases import access
-from app.engines.base import EngineError, HeldLimits
+from app.engines.base import EngineAdapter, EngineError, HeldLimits, SessionCounts
 from app.hosts.records import Host, registered_hosts
 from app.provisioning.connections import look_after
 from app.store.locks import database_lock
@@ -338,3 +338,74 @@ async def test_one_process_looks_at_a_time(control_dsn: str, postgres_server: Ru
         assert row["admitted"] > 900
         await look_after(on_bench.plans, on_bench.adapters, host, 60)
         assert (await fetch("SELECT admitted, looked_at FROM host_connections"))[0] == row
+
+
+class _ShortHost:
+    """A host that counts as short of connections. Stands for the adapters of all; holds when the test lets it."""
+
+    def __init__(self, adapter: EngineAdapter, name: str) -> None:
+        self._adapter = adapter
+        self._counts = SessionCounts(limit=40, by_name={name: 30})
+        self.asked = asyncio.Event()
+        self.may_hold = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
+
+    async def of_host(self, host_id: int) -> "_ShortHost":
+        return self
+
+    async def session_counts(self) -> SessionCounts:
+        return self._counts
+
+    async def hold(self, name: str, limits: HeldLimits) -> None:
+        self.asked.set()
+        await self.may_hold.wait()
+        await self._adapter.hold(name, limits)
+
+
+async def test_two_looks_at_once_leave_nobody_held(control_dsn: str, postgres_server: RunningServer) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        made, host = await on_bench.create(connection_hard_limit=30), await _host()
+        adapter = await on_bench.adapters.of_host(host.id)
+        short: Any = _ShortHost(adapter, made["db_name"])
+        holding = asyncio.create_task(look_after(on_bench.plans, short, host, 0))
+        await until(lambda: short.asked.is_set() or holding.done())
+        await _look_when_calm(on_bench)
+        short.may_hold.set()
+        await holding
+        await until(lambda: _look_when_calm(on_bench))
+        assert await adapter.held() == []
+
+
+async def _look_when_calm(on_bench: Bench) -> bool:
+    """Another process's. Whether no row says any more that somebody is held."""
+    await execute("UPDATE host_connections SET short_since = NULL")
+    await _look(on_bench)
+    return not await fetch("SELECT 1 FROM connection_holds")
+
+
+async def test_what_was_given_back_while_a_look_waited_is_not_held(
+    control_dsn: str, postgres_server: RunningServer
+) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        made, host = await on_bench.create(connection_hard_limit=30), await _host()
+        adapter = await on_bench.adapters.of_host(host.id)
+        short: Any = _ShortHost(adapter, made["db_name"])
+        short.may_hold.set()
+        async with database_lock(UUID(made["uuid"])):
+            holding = asyncio.create_task(look_after(on_bench.plans, short, host, 0))
+
+            async def waits() -> bool:
+                return holding.done() or bool(await fetch(_LOCK_AWAITED))
+
+            await until(waits)
+            assert await execute("DELETE FROM connection_holds") == 1
+        await holding
+        assert await adapter.held() == []
+
+
+_LOCK_AWAITED = """
+SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted
+"""
