@@ -10,6 +10,7 @@ import msgspec
 from asyncpg import Connection
 
 from app.auth.principal import Principal
+from app.store.connections import is_lost
 
 WINDOW_SECONDS = 60
 """In which requests are counted."""
@@ -125,7 +126,7 @@ class Batches(Generic[Said]):
         lost."""
         while self._idle:
             connection = self._idle.pop()
-            if not connection.is_closed():
+            if not is_lost(connection):
                 break
             await self._pool.release(connection)
         else:

@@ -33,3 +33,12 @@ class StoreConnection(asyncpg.Connection):  # type: ignore[misc]  # the driver i
 _NOTHING_ASKED = SimpleNamespace(name="none")
 """Stands for the look-up's statement. Its name says to the driver that the unnamed statement, which it has just
 prepared, was not overwritten."""
+
+
+def is_lost(connection: asyncpg.Connection) -> bool:
+    """Whether a connection that was taken from a pool is known to be closed."""
+    try:
+        closed: bool = connection.is_closed()
+    except asyncpg.InterfaceError:  # the pool has taken the broken connection back by itself
+        return True
+    return closed

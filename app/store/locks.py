@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from asyncpg import Connection, InterfaceError
+from asyncpg import Connection
 
+from app.store.connections import is_lost
 from app.store.session import raw_connection
 
 _NAMESPACE = b"headwater database lock"
@@ -71,7 +72,7 @@ async def _locked(name: bytes) -> AsyncIterator[Connection]:
             yield connection
         finally:
             await _unlock(connection)
-        if _is_lost(connection):
+        if is_lost(connection):
             raise LockLost("the lock was lost while a step was at work")
 
 
@@ -90,7 +91,7 @@ async def _unlock(connection: Connection) -> None:
     """Whatever it has. A broken connection has lost the lock already. One on which unlocking fails or is cancelled is
     closed, which releases the lock: returned to the pool it would keep the lock for ever. A failure is that of the
     connection. Nobody knows when it broke, so the lock counts as lost."""
-    if _is_lost(connection):
+    if is_lost(connection):
         return
     try:
         await connection.execute("SELECT pg_advisory_unlock_all()")
@@ -99,11 +100,3 @@ async def _unlock(connection: Connection) -> None:
     except BaseException:
         connection.terminate()
         raise
-
-
-def _is_lost(connection: Connection) -> bool:
-    try:
-        closed: bool = connection.is_closed()
-    except InterfaceError:  # the pool has taken the broken connection back by itself
-        return True
-    return closed

@@ -8,6 +8,7 @@ import pytest
 from app.auth.admission import Admission, admission
 from app.auth.keys import KeyControls, hash_key
 from app.core.errors import AppError, InvalidApiKey
+from app.store.connections import is_lost
 from app.store.session import fetch, transaction
 from tests.limits.round_trips import counting
 from tests.support.in_process import lone_api
@@ -82,3 +83,14 @@ async def test_an_unknown_key_among_them_is_refused_alone(control_dsn: str) -> N
             await asking.admit("Bearer pk_live_unknown", ADDRESS)
         outcomes = await asyncio.gather(*(_outcome(asking, key) for key in [*keys[:2], "pk_live_unknown", keys[2]]))
     assert outcomes == ["in", "in", "invalid_api_key", "in"]
+
+
+async def test_an_idle_connection_that_breaks_costs_no_request(control_dsn: str) -> None:
+    """As when our own database has restarted since the last one."""
+    key, *_ = await _keys(control_dsn, KeyControls())
+    async with admission(control_dsn) as asking, store(control_dsn):
+        assert await _outcome(asking, key) == "in"
+        (idle,) = asking._keys._idle
+        await fetch("SELECT pg_terminate_backend($1)", idle.get_server_pid())
+        await until(lambda: is_lost(idle))
+        assert await _outcome(asking, key) == "in"
