@@ -13,7 +13,7 @@ from app.core.scram import verifier
 from app.engines.tls import PLAIN, TlsPolicy
 from app.local.mysql import SUPERUSER as MYSQL_SUPERUSER
 from app.local.mysql import MysqlService
-from app.local.mysql_install import Flavour, detect_flavour
+from app.local.mysql_data import Flavour, detect_flavour
 from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK
 from app.local.postgres import DISCREET, PostgresService, find_programs

@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from app.local.apt import install_first, installer
 from app.local.errors import StackError
-from app.local.mysql_install import Flavour, detect_flavour
-from app.local.mysql_source import install_first, installer
+from app.local.mysql_data import Flavour, detect_flavour
 from app.local.screen import Screen
 
 _PROGRAMS: Mapping[Flavour, tuple[str, ...]] = {"mariadb": ("mariadb-dump", "mysqldump"), "mysql": ("mysqldump",)}

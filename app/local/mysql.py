@@ -11,7 +11,7 @@ import pymysql
 from app.engines.tls import PLAIN, TlsMode, TlsPolicy, certificates
 from app.local.errors import StackError
 from app.local.files import load_or_create_secret
-from app.local.mysql_install import Flavour, install
+from app.local.mysql_data import Flavour, create_data_folder
 from app.local.ports import LOOPBACK
 from app.local.processes import Command
 from app.local.service_user import service_user
@@ -132,7 +132,9 @@ class MysqlService(Service):
         draft = self._folder / "draft"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
-        data = await install(self._program, self.flavour, draft, self.log, user=SUPERUSER, password=self.password)
+        data = await create_data_folder(
+            self._program, self.flavour, draft, self.log, user=SUPERUSER, password=self.password
+        )
         data.rename(self._data)
         shutil.rmtree(draft)
 

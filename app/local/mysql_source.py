@@ -2,13 +2,11 @@
 
 import os
 import shutil
-import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.local.apt import install_first, installer
 from app.local.errors import StackError
-from app.local.processes import Command, run_to_end
 from app.local.screen import Screen
 
 # Only root's PATH has the folders of servers.
@@ -16,8 +14,6 @@ _SERVER_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/libexec")
 _PROGRAMS = ("mariadbd", "mysqld")
 _PACKAGES = ("mariadb-server-core", "default-mysql-server-core")
 """Packages with the server but without a service that the system would start; the second if there is no first."""
-
-_TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -57,42 +53,3 @@ class MysqlSource:
         if failure is not None:
             screen.say(f"no MySQL server could be installed: {failure}")
         return self.find()
-
-
-def installer() -> tuple[str, ...] | None:
-    """The command prefix that gives apt-get the rights to install, without asking for a password."""
-    apt_get = shutil.which("apt-get")
-    if apt_get is None:
-        return None
-    if os.geteuid() == 0:
-        return (apt_get,)
-    sudo = shutil.which("sudo")
-    if sudo is None or subprocess.run([sudo, "-n", "true"], capture_output=True, check=False).returncode != 0:
-        return None
-    return (sudo, "-n", apt_get)
-
-
-async def install_first(
-    apt_get: tuple[str, ...], packages: Sequence[str], log: Path, screen: Screen
-) -> StackError | None:
-    """Installs the first of these packages that can be; returns the last one's failure if none can."""
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-
-    async def run(*arguments: str) -> None:
-        # Another installation may be running: wait for it instead of failing.
-        argv = (*apt_get, "-o", "DPkg::Lock::Timeout=120", *arguments)
-        await run_to_end(Command(argv=argv, log=log, environ=environ), _TIMEOUT_SECONDS)
-
-    try:
-        await run("update")
-    except StackError:
-        screen.say("the package lists could not be brought up to date; trying with those that are here")
-    failure = None
-    for package in packages:
-        try:
-            await run("install", "-y", "--no-install-recommends", package)
-        except StackError as error:
-            failure = error
-        else:
-            return None
-    return failure

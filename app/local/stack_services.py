@@ -17,7 +17,7 @@ from app.local.errors import StackError
 from app.local.files import load_or_create_secret
 from app.local.home import Home
 from app.local.mysql import MysqlService
-from app.local.mysql_install import detect_flavour
+from app.local.mysql_data import detect_flavour
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.postgres import PostgresService
 from app.local.python_services import ApiService, WorkerService, every_queue

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.local.mysql_source import install_first, installer
+from app.local.apt import install_first, installer
 from app.local.screen import Screen
 
 _WITHOUT_WINDOWS = ("chromium-headless-shell",)

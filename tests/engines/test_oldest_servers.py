@@ -7,7 +7,7 @@ import pytest
 
 from app.engines.base import AdminAddress, EngineError
 from app.engines.mysql import MySQLAdapter
-from app.local.mysql_install import detect_flavour
+from app.local.mysql_data import detect_flavour
 from tests import servers
 from tests.servers import machine_mysqld
 

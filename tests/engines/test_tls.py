@@ -17,7 +17,7 @@ from app.engines.base import AdminAddress, EngineAdapter, EngineError, HostUnava
 from app.engines.querying import QueryLimits
 from app.engines.registry import open_adapter
 from app.engines.tls import PLAIN, TlsMode, TlsPolicy
-from app.local.mysql_install import detect_flavour
+from app.local.mysql_data import detect_flavour
 from app.local.ports import LOOPBACK
 from tests import servers
 from tests.engines.harness import LIMITS, new_tenant

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from app.local import stale_processes as leftovers
 from app.local.mysql import MysqlService
-from app.local.mysql_install import Flavour, detect_flavour
+from app.local.mysql_data import Flavour, detect_flavour
 from app.local.postgres import PostgresService, find_programs
 from app.local.processes import ChildProcess, Command
 from app.local.services import Say, start

@@ -16,7 +16,7 @@ from app.engines.registry import open_adapter
 from app.engines.tls import PLAIN
 from app.local.mysql import SUPERUSER as MYSQL_SUPERUSER
 from app.local.mysql import MysqlService
-from app.local.mysql_install import detect_flavour
+from app.local.mysql_data import detect_flavour
 from app.local.ports import LOOPBACK
 from app.local.postgres import SUPERUSER as POSTGRES_SUPERUSER
 from app.local.postgres import PostgresService, find_programs

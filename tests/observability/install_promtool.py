@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.local.mysql_source import installer
+from app.local.apt import installer
 from app.local.screen import Screen
 from tests.observability.promtool import OWN, find_promtool
 

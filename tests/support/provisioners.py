@@ -5,7 +5,7 @@ import asyncpg
 from app.engines.base import AdminAddress
 from app.engines.mysql import administrator_grants
 from app.engines.postgres import make_template
-from app.local.mysql_install import Flavour
+from app.local.mysql_data import Flavour
 from tests.mysql_client import query
 from tests.servers import RunningServer
 

@@ -1,4 +1,4 @@
-"""Creating the system tables of a MySQL or MariaDB server, with a single administrator and no other account."""
+"""Creating the data folder of a MySQL or MariaDB server, with a single administrator and no other account."""
 
 import asyncio
 import re
@@ -32,9 +32,11 @@ async def detect_flavour(program: Path) -> Flavour:
     return "mariadb" if "mariadb" in version.lower() else "mysql"
 
 
-async def install(program: Path, flavour: Flavour, draft: Path, log: Path, *, user: str, password: str) -> Path:
-    """Creates a data folder inside the empty folder `draft`, and returns it. Its only usable account is `user` at
-    127.0.0.1, with all rights; there is no anonymous account and no database `test`."""
+async def create_data_folder(
+    program: Path, flavour: Flavour, draft: Path, log: Path, *, user: str, password: str
+) -> Path:
+    """Creates it, with the system tables, inside the empty folder `draft`, and returns it. Its only usable account is
+    `user` at 127.0.0.1, with all rights; there is no anonymous account and no database `test`."""
     owner = service_user(draft, program, death_signal="KILL")
     data = draft / "data"
     script = draft / "install.sql"
