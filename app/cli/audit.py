@@ -20,12 +20,10 @@ from app.backups.storage.errors import BackupStoreError
 from app.cli.installation import backup_store, plans, settings, store
 from app.cli.output import shown, silent
 from app.cli.parameters import POSITIVE
-from app.cli.tables import Rows
+from app.cli.tables import SHOWN, Rows
 from app.core.settings import Settings
 from app.upkeep.reconcile.findings import Report, Violation
 
-_SHOWN = 100
-"""The maximum of lines in a list, unless `--limit` is given."""
 _LONGEST_LINE = 1024 * 1024 * 4
 """Of an export, in bytes: the leaves of the largest seal, and much more."""
 
@@ -55,7 +53,7 @@ def audit() -> None:
 @click.option("--team", "team_id", type=POSITIVE, help="Only events of the team with this id.")
 @click.option("--from", "since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="From then on, in UTC.")
 @click.option("--to", "until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="Before then, in UTC.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=_SHOWN, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=SHOWN, show_default=True)
 @shown
 async def list_events(
     actor: str | None,

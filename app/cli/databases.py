@@ -18,7 +18,7 @@ from app.cli.installation import plans, settings, store
 from app.cli.metrics import metrics
 from app.cli.output import shown
 from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
-from app.cli.tables import Rows, size_text
+from app.cli.tables import SHOWN, Rows, size_text
 from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.queues import access_workflow_id, delete_workflow_id
 from app.core.errors import InvalidField
@@ -35,8 +35,6 @@ from app.store.notify import RowWatch
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
-_SHOWN = 100
-"""The most lines in a list, unless `--limit` is given. `--json` prints all."""
 
 
 def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,7 +96,7 @@ def databases() -> None:
 @databases.command("list")
 @_filtered
 @click.option("--sort", type=click.Choice([sort.value for sort in Sort]), default=Sort.CREATED.value, show_default=True)
-@click.option("--limit", type=POSITIVE, help=f"The most lines; {_SHOWN} by default, all with --json.")
+@click.option("--limit", type=POSITIVE, help=f"The most lines; {SHOWN} by default, all with --json.")
 @shown
 async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
     """Show the teams' databases, newest first unless sorted."""
@@ -107,7 +105,7 @@ async def list_databases(sort: str, limit: int | None, **chosen: Any) -> Rows:
         rows = await inventory.list_databases(filters, Sort(sort), limit)
         counted = await inventory.count_databases(filters)
     note = f"{size_text(counted.storage_bytes)} as last measured"
-    return Rows(rows=rows, total=counted.databases, noun="databases", note=note, max_rows=limit or _SHOWN)
+    return Rows(rows=rows, total=counted.databases, noun="databases", note=note, max_rows=limit or SHOWN)
 
 
 @databases.command("count")
@@ -187,7 +185,7 @@ async def list_deleted(team: str | None) -> Rows:
         if team is not None:
             await teams.check_known(team)
         rows = await inventory.list_retained(Filters(team=team))
-    return Rows(rows=rows, total=len(rows), noun="deleted databases", max_rows=_SHOWN)
+    return Rows(rows=rows, total=len(rows), noun="deleted databases", max_rows=SHOWN)
 
 
 @databases.command("protect")

@@ -9,16 +9,13 @@ import rich_click as click
 
 from app.cli.installation import settings, store
 from app.cli.output import shown
-from app.cli.tables import Rows
+from app.cli.tables import SHOWN, Rows
 from app.core.clock import utc_now
 from app.core.errors import NotFound
 from app.databases import inventory
 from app.usage.metrics import asking, service
 from app.usage.metrics.names import MetricName
 from app.usage.metrics.schemas import DatabaseMetrics
-
-_SHOWN = 100
-"""The most lines in the table. `--json` prints all."""
 
 
 class MetricsLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +55,7 @@ async def metrics(database: str, names: tuple[str, ...], since: str | None, unti
         interval = settings().quota_interval_seconds
         measured = await service.metrics_of(found.uuid, [found.team_id], asked, now, interval)
     rows = _lines(measured)
-    return Rows(rows=rows, total=len(rows), noun="steps", note=_note(measured), max_rows=_SHOWN)
+    return Rows(rows=rows, total=len(rows), noun="steps", note=_note(measured), max_rows=SHOWN)
 
 
 def _lines(measured: DatabaseMetrics) -> list[MetricsLine]:

@@ -11,7 +11,7 @@ from app.auth import teams
 from app.cli.installation import plans, settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
-from app.cli.tables import Rows
+from app.cli.tables import SHOWN, Rows
 from app.core.errors import require_found
 from app.databases import inventory as databases
 from app.operations import inventory
@@ -21,9 +21,6 @@ from app.operators.reading import operation_view
 from app.operators.schemas import OperatorOperationView
 from app.provisioning import operation_service
 from app.provisioning.cancelling import CANCELLATIONS
-
-_SHOWN = 100
-"""The most lines in a list, unless `--limit` is given. `--json` prints all."""
 
 
 def _operation(command: Any) -> Any:
@@ -42,7 +39,7 @@ def operations() -> None:
 @click.option("--type", type=click.Choice([type.value for type in OperationType]))
 @click.option("--open", "only_open", is_flag=True, help="Only operations that have not ended.")
 @click.option("--overdue", is_flag=True, help="Only operations that are open after their deadline.")
-@click.option("--limit", type=POSITIVE, help=f"The most lines; {_SHOWN} by default, all with --json.")
+@click.option("--limit", type=POSITIVE, help=f"The most lines; {SHOWN} by default, all with --json.")
 @shown
 async def list_operations(
     team: str | None,
@@ -67,7 +64,7 @@ async def list_operations(
         )
         rows = await inventory.list_lines(filters, limit)
         total = await inventory.count(filters)
-    return Rows(rows=rows, total=total, noun="operations", max_rows=limit or _SHOWN)
+    return Rows(rows=rows, total=total, noun="operations", max_rows=limit or SHOWN)
 
 
 @operations.command("show")

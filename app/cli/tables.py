@@ -13,6 +13,8 @@ from rich.text import Text
 
 from app.upkeep.reconcile.findings import Report
 
+SHOWN = 100
+"""The most lines of a table, unless a command's options say otherwise. `--json` prints all."""
 _FILE_WIDTH = 250
 """Output to a file or another program is not limited to a terminal's width."""
 _GAP = 2

@@ -21,13 +21,11 @@ from app.backups.waiting import is_tested
 from app.cli.installation import plans, settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
-from app.cli.tables import Rows, size_text
+from app.cli.tables import SHOWN, Rows, size_text
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.core.errors import require_found
 from app.databases import inventory as databases
 
-_SHOWN = 100
-"""The most lines in a list, unless `--limit` is given. `--json` prints all."""
 _LOOK_SECONDS = 0.5
 
 
@@ -59,7 +57,7 @@ def _choice(kind: Any) -> click.Choice[str]:
 @click.option("--status", type=_choice(BackupStatus), help="Deleted ones are shown with this alone.")
 @click.option("--kind", type=_choice(BackupKind))
 @click.option("--proof", type=_choice(ProofStatus), help="Only backups of which this is known by restoring them.")
-@click.option("--limit", type=POSITIVE, help=f"The most lines; {_SHOWN} by default, all with --json.")
+@click.option("--limit", type=POSITIVE, help=f"The most lines; {SHOWN} by default, all with --json.")
 @shown
 async def list_backups(
     team: str | None,
@@ -83,7 +81,7 @@ async def list_backups(
         rows = await inventory.list_lines(filters, limit)
         total = await inventory.total(filters)
     note = f"{size_text(total.stored_bytes)} in the store" if total.stored_bytes else ""
-    return Rows(rows=rows, total=total.number, noun="backups", note=note, max_rows=limit or _SHOWN)
+    return Rows(rows=rows, total=total.number, noun="backups", note=note, max_rows=limit or SHOWN)
 
 
 @click.command("show")

@@ -10,14 +10,12 @@ import rich_click as click
 from app.cli.installation import store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
-from app.cli.tables import Rows
+from app.cli.tables import SHOWN, Rows
 from app.usage.asking import read_query
 from app.usage.report import Clock, Granularity, GroupBy, UsageQuery, read_clock, stream_lines
 from app.usage.schemas import UsageView
 from app.usage.views import csv_rows, views
 
-_SHOWN = 100
-"""The most lines in the table. `--json` and `--csv` print all."""
 _PAGE = 5000
 
 
@@ -72,7 +70,7 @@ async def usage(
             async for page in stream_lines(query, clock, page=_PAGE)
             for view in await views(query.group_by, page)
         ]
-    return Rows(rows=rows, total=len(rows), noun="lines", max_rows=_SHOWN)
+    return Rows(rows=rows, total=len(rows), noun="lines", max_rows=SHOWN)
 
 
 async def _print_csv(query: UsageQuery, clock: Clock) -> None:

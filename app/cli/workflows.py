@@ -5,12 +5,10 @@ import rich_click as click
 from app.cli.installation import settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
-from app.cli.tables import Rows
+from app.cli.tables import SHOWN, Rows
 from app.core.temporal import connect_from_settings
 from app.databases.records import names_of
 from app.upkeep.inventory.workflows import OpenWorkflow, WorkflowState, list_open
-
-_SHOWN = 100
 
 
 @click.group()
@@ -22,7 +20,7 @@ def workflows() -> None:
 @click.option(
     "--state", type=click.Choice([state.value for state in WorkflowState]), help="Only workflows in this state."
 )
-@click.option("--limit", type=POSITIVE, default=_SHOWN, show_default=True, help="The most lines; --json prints all.")
+@click.option("--limit", type=POSITIVE, default=SHOWN, show_default=True, help="The most lines; --json prints all.")
 @shown
 async def open_workflows(state: str | None, limit: int) -> Rows:
     """Show the workflows that have not ended, stuck ones first."""
