@@ -9,7 +9,7 @@ import rich_click as click
 
 from app.audit.actions import Action
 from app.audit.events import change
-from app.cli.installation import sealing_box, secret_box, settings, store
+from app.cli.installation import row_watch, sealing_box, secret_box, store
 from app.cli.output import shown
 from app.core.errors import NotFound
 from app.credentials import rotations, service, users
@@ -28,7 +28,6 @@ from app.credentials.waiting import await_completed, await_removed, await_rotate
 from app.databases import inventory, records
 from app.databases.records import DatabaseRecord
 from app.hosts.adapters import Adapters
-from app.store.notify import RowWatch
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
@@ -58,7 +57,7 @@ async def rotate(database: str, overlap: int, end_sessions: bool) -> RotationVie
         request = RotateCredentials(overlap_seconds=overlap, end_sessions=end_sessions)
         async with change(Action.CREDENTIALS_ROTATE, ("database", record.uuid)):
             accepted = await service.rotate_any(box, record.uuid, request)
-        async with _watch().running() as watch:
+        async with row_watch().running() as watch:
             rotation = await await_rotation(watch, UUID(accepted.subject), _APPLIED_SECONDS)
         return rotation_view(await _record(str(record.uuid)), rotation, None)
 
@@ -75,7 +74,7 @@ async def complete_rotation(database: str) -> RotationView:
             raise NotFound("rotation under way")
         async with change(Action.CREDENTIAL_ROTATION_COMPLETE, ("credential_rotation", rotation.uuid)):
             await service.complete_any(rotation.uuid)
-        async with _watch().running() as watch:
+        async with row_watch().running() as watch:
             return rotation_view(record, await await_completed(watch, rotation.uuid, _APPLIED_SECONDS), None)
 
 
@@ -116,7 +115,7 @@ async def rotate_user(database: str, name: str, end_sessions: bool) -> DatabaseU
         async with change(Action.DATABASE_USER_ROTATE, ("database", record.uuid)):
             accepted = await service.rotate_user_of_any(box, record.uuid, name, request)
         _, user, rotation = map(UUID, accepted.subject.split("/"))
-        async with _watch().running() as watch:
+        async with row_watch().running() as watch:
             rotated = await await_rotated_user(watch, record.uuid, user, rotation, _APPLIED_SECONDS)
         return user_view(await _record(str(record.uuid)), rotated, await _sessions(record), box)
 
@@ -132,15 +131,9 @@ async def remove_user(database: str, name: str) -> list[DatabaseUserView]:
         async with change(Action.DATABASE_USER_DELETE, ("database", record.uuid)):
             accepted = await service.remove_user_of_any(record.uuid, name)
         user = UUID(accepted.subject.partition("/")[2])
-        async with _watch().running() as watch:
+        async with row_watch().running() as watch:
             await await_removed(watch, record.uuid, user, _APPLIED_SECONDS)
         return [user_view(record, left, None) for left in await users.list_of(record.id)]
-
-
-def _watch() -> RowWatch:
-    dsn = settings().control_dsn
-    assert dsn is not None, "the store is connected"
-    return RowWatch(dsn)
 
 
 async def _record(database: str) -> DatabaseRecord:

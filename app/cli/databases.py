@@ -14,7 +14,7 @@ from app.audit.events import change
 from app.auth import teams
 from app.backups import final
 from app.cli.credentials import COMMANDS
-from app.cli.installation import plans, settings, store
+from app.cli.installation import plans, row_watch, settings, store
 from app.cli.metrics import metrics
 from app.cli.output import shown
 from app.cli.parameters import ENGINE, ENGINE_HELP, POSITIVE
@@ -31,7 +31,6 @@ from app.databases.schemas import ChangeDatabase
 from app.hosts import records as hosts
 from app.provisioning import operator, service
 from app.provisioning.undeletion import undelete
-from app.store.notify import RowWatch
 
 _APPLIED_SECONDS = 60.0
 """How long a command waits for the engine."""
@@ -278,9 +277,7 @@ async def _applied(changed: DatabaseRecord) -> DatabaseDetails:
 async def _awaited(
     database: UUID, look: Callable[[], Awaitable[DatabaseDetails | None]], workflow_id: str
 ) -> DatabaseDetails:
-    dsn = settings().control_dsn
-    assert dsn is not None, "the store is connected"
-    async with RowWatch(dsn).running() as watch:
+    async with row_watch().running() as watch:
         details = await watch.wait_for(database, look, _APPLIED_SECONDS)
     if details is None:
         raise click.ClickException(

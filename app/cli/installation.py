@@ -20,6 +20,7 @@ from app.local.home import Home
 from app.quotas.file import load_plans
 from app.quotas.plans import Plans
 from app.store.migrate import MigrationFailed, require_current
+from app.store.notify import RowWatch
 from app.store.session import connected
 
 
@@ -54,9 +55,7 @@ def settings() -> Settings:
 @asynccontextmanager
 async def store() -> AsyncIterator[None]:
     """Connects to our own database for the block. What is done in it, an operator does."""
-    dsn = settings().control_dsn
-    assert dsn is not None
-    async with connected(dsn, max_size=4):
+    async with connected(_control_dsn(), max_size=4):
         try:
             await require_current()
         except MigrationFailed as error:
@@ -66,6 +65,17 @@ async def store() -> AsyncIterator[None]:
             yield
         finally:
             context.actor.reset(token)
+
+
+def row_watch() -> RowWatch:
+    """For waiting until the running processes have done what the command asked for."""
+    return RowWatch(_control_dsn())
+
+
+def _control_dsn() -> str:
+    dsn = settings().control_dsn
+    assert dsn is not None, "settings() refuses a machine without one"
+    return dsn
 
 
 def _login() -> str:

@@ -14,7 +14,7 @@ from app.backups.storage.checking import check_backup
 from app.backups.storage.errors import BackupStoreError
 from app.backups.storage.manifest import BackupManifest
 from app.backups.storage.store import BackupStore, StoredBackup
-from app.cli.installation import backup_store, box_of, plans, sealing_box, settings, store
+from app.cli.installation import backup_store, box_of, plans, row_watch, sealing_box, store
 from app.cli.output import shown
 from app.cli.tables import Rows
 from app.core.clock import Moment
@@ -24,7 +24,6 @@ from app.engines.dumping import count_rows, count_tables
 from app.local.home import Home
 from app.provisioning.recovering import restore_stored
 from app.provisioning.waiting import await_active
-from app.store.notify import RowWatch
 from app.upkeep.reconcile.findings import Report
 from app.upkeep.stored_backups import verify_store as verify
 
@@ -104,12 +103,10 @@ async def restore(
     """Bring a backup back from the store as a new database of a team, whether we have a record of it or not. BACKUP
     is a uuid or the beginning of one."""
     async with store():
-        dsn = settings().control_dsn
-        assert dsn is not None, "the store is connected"
         stored, box = backup_store(identity), await sealing_box()
         try:
             restoring = Draft(action=Action.DATABASE_RECOVER, object="database", team_id=team_id)
-            async with RowWatch(dsn).running() as watch:
+            async with row_watch().running() as watch:
                 with drafting(restoring):
                     database = await restore_stored(
                         stored,

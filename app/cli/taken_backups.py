@@ -1,7 +1,5 @@
 """`headwater backups list|show|run|test`: the backups of all teams, in our records."""
 
-import asyncio
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,8 +15,8 @@ from app.backups.policies import BackupTerms
 from app.backups.records import BackupRecord
 from app.backups.schemas import BackupView, TakeBackup
 from app.backups.views import view
-from app.backups.waiting import is_tested
-from app.cli.installation import plans, settings, store
+from app.backups.waiting import await_end, await_restore_test
+from app.cli.installation import plans, row_watch, settings, store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.tables import SHOWN, Rows, size_text
@@ -26,7 +24,8 @@ from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
 from app.core.errors import require_found
 from app.databases import inventory as databases
 
-_LOOK_SECONDS = 0.5
+_WAIT_SECONDS = 86_400.0
+"""How long `--wait` waits. No backup and no test takes as long."""
 
 
 class BackupDetails(BackupView, kw_only=True):
@@ -108,7 +107,8 @@ async def run_backup(database: str, description: str | None, keep_days: int | No
             accepted = await service.take_any(BackupTerms.of(plans(), settings()), subject, request)
         uuid = UUID(accepted.subject)
         if wait:
-            await _until(uuid, lambda record: not record.under_way)
+            async with row_watch().running() as watch:
+                await await_end(watch, await service.get_any(uuid), _WAIT_SECONDS)
         return await _details(uuid)
 
 
@@ -124,18 +124,12 @@ async def prove_backup(backup: str, wait: bool) -> BackupDetails:
             accepted = await service.test_any(BackupTerms.of(plans(), settings()), found)
         uuid, number = service.read_test_subject(accepted.subject)
         if wait:
-            await _until(uuid, lambda record: is_tested(record, number))
+            async with row_watch().running() as watch:
+                await await_restore_test(watch, await service.get_any(uuid), number, _WAIT_SECONDS)
         return await _details(uuid)
 
 
 COMMANDS = (list_backups, show_backup, run_backup, prove_backup)
-
-
-async def _until(backup: UUID, is_over: Callable[[BackupRecord], bool]) -> None:
-    while True:
-        if is_over(await service.get_any(backup)):
-            return
-        await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def _details(backup: UUID) -> BackupDetails:
