@@ -1,5 +1,6 @@
 """How a process that has used Temporal's client exits."""
 
+import contextlib
 import logging
 import os
 import sys
@@ -22,9 +23,19 @@ def run_and_exit(main: Callable[[], object]) -> NoReturn:
         sys.excepthook(*sys.exc_info())
     finally:
         logging.shutdown()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        os._exit(status)
+        os._exit(_flushed(status))
+
+
+def _flushed(status: int) -> int:
+    """Writes what is still to be written. The status is not 0 where the output could not be; what could not be said
+    beside it, because the terminal or the reader of a pipe is gone, changes nothing."""
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return status or 1
+    return status
 
 
 def _status(code: object) -> int:

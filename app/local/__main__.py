@@ -1,8 +1,8 @@
 """`python -m app.local`: runs the embedded stack in the foreground, as `headwater up` does."""
 
 import os
-import sys
 
+from app.core.process_exit import run_and_exit
 from app.core.settings import InvalidSettings, Settings
 from app.local.screen import Screen
 from app.local.stack import run
@@ -21,4 +21,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_and_exit(main)

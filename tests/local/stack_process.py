@@ -33,16 +33,23 @@ WITHOUT_MYSQL = ("-m", _MODULE, "--without-mysql")
 
 class StackProcess:
     """`settings` are environment variables without their prefix, an empty one for none; ports are free ones unless
-    given. `program` runs in `folder`, by this interpreter unless it begins with a path."""
+    given. `program` runs in `folder`, by this interpreter unless it begins with a path. What it writes goes to a file,
+    or to the named pipe `output`, which the test reads by itself."""
 
     def __init__(
-        self, home: Path, program: tuple[str, ...] = COMMAND, *, folder: str = str(_ROOT), **settings: str
+        self,
+        home: Path,
+        program: tuple[str, ...] = COMMAND,
+        *,
+        folder: str = str(_ROOT),
+        output: str = "",
+        **settings: str,
     ) -> None:
         self.home = home
         self._program = program
         self._folder = folder
         # Its own, where several run on the same home.
-        self._output = home.parent / f"{home.name}-{uuid4()}.output"
+        self._output = Path(output) if output else home.parent / f"{home.name}-{uuid4()}.output"
         named = ("API_PORT", "METRICS_PORT", "TEMPORAL_PORT", "TEMPORAL_UI_PORT")
         ports = {name: str(free_port()) for name in named}
         ours = {"HOME": str(home), "POOL_SIZE": "0", "FINAL_BACKUPS": "false"} | ports | settings
@@ -62,13 +69,13 @@ class StackProcess:
 
     async def run(self) -> int:
         """Runs a stack that ends by itself, and returns its exit code."""
-        await self._spawn()
+        await self.spawn()
         assert self._process is not None
         return await asyncio.wait_for(self._process.wait(), 60)
 
     async def start(self, line: str = "Headwater is ready") -> None:
         """Returns when the stack says that it is ready, or those words."""
-        await self._spawn()
+        await self.spawn()
         process = self._process
         assert process is not None
         await until(lambda: process.returncode is not None or line in self.output)
@@ -95,7 +102,8 @@ class StackProcess:
         with urllib.request.urlopen(f"{self.stack.api_url}/health/ready", timeout=10) as response:
             return int(response.status)
 
-    async def _spawn(self) -> None:
+    async def spawn(self) -> None:
+        """Starts it, and waits for nothing."""
         with self._output.open("wb") as output:
             if self._program[:2] == FORKED:
                 request = StartRequest(self._program[1:], self._environ, str(self._output))

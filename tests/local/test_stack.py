@@ -290,6 +290,29 @@ async def test_what_the_last_stack_served_and_this_one_does_not(first_run: First
         await both.stop()
 
 
+async def test_a_stack_whose_reader_has_gone_stops_well(tmp_path: Path) -> None:
+    """As with `make up 2>&1 | tee log`: Ctrl-C ends `tee` too."""
+    pipe, said = tmp_path / "pipe", bytearray()
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    def is_ready() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            said.extend(os.read(reader, 65_536))
+        return b"Headwater is ready" in said
+
+    stack = StackProcess(tmp_path / "home", WITHOUT_MYSQL, output=str(pipe))
+    try:
+        await stack.spawn()
+        await until(is_ready)
+        os.close(reader)
+        assert await stack.stop(signal.SIGINT) == 0
+        assert stack.survivors() == []
+        assert not (stack.home / "stack.json").exists()
+    finally:
+        await stack.stop()
+
+
 async def test_a_given_mysqld_that_is_missing_is_an_error(tmp_path: Path) -> None:
     stack = StackProcess(tmp_path / "home", MYSQLD="/nonexistent/mysqld")
     assert await stack.run() == 1

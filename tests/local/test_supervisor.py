@@ -5,7 +5,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from io import FileIO, StringIO, TextIOWrapper
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from rich.console import Console
 from app.local.errors import StackError
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.processes import ChildProcess, Command
-from app.local.screen import Screen
+from app.local.screen import Screen, SteadyConsole
 from app.local.services import Service, start
 from app.local.supervisor import Supervisor, all_of
 from tests.support.ports import free_port
@@ -98,11 +99,31 @@ async def test_a_dead_part_is_started_again_and_reported(
     assert "part was killed by signal 9; starting it again\n" in output.getvalue()
 
 
-async def test_a_dead_part_is_started_again_where_nothing_can_be_said(tmp_path: Path) -> None:
-    """The screen is a file on a full disk."""
+def _full_disk() -> tuple[int, int | None]:
+    return os.open("/dev/full", os.O_WRONLY), None
+
+
+def _pipe() -> tuple[int, int]:
+    reader, writer = os.pipe()
+    return writer, reader
+
+
+def _terminal() -> tuple[int, int]:
+    master, slave = os.openpty()
+    return slave, master
+
+
+@pytest.mark.parametrize("opened", [_full_disk, _pipe, _terminal])
+async def test_a_dead_part_is_started_again_where_nothing_can_be_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[[], tuple[int, int | None]]
+) -> None:
+    """The screen is a file on a full disk, a pipe that nobody reads, or a terminal that is gone."""
+    # A terminal that is gone says that it is none, unless it is said to be one.
+    monkeypatch.setenv("FORCE_COLOR", "1" if opened is _terminal else "")
+    monkeypatch.setenv("TERM", "xterm")
     changed = asyncio.Event()
-    with TextIOWrapper(FileIO("/dev/full", "w"), write_through=True) as full:
-        supervisor = Supervisor(Screen(Console(file=full)), PortAllocator(), marks={})
+    with _screen(*opened()) as screen:
+        supervisor = Supervisor(screen, PortAllocator(), marks={})
         supervisor.changed = changed.set
         try:
             await supervisor.launch(Part(tmp_path / "log", SERVE), "it")
@@ -113,6 +134,15 @@ async def test_a_dead_part_is_started_again_where_nothing_can_be_said(tmp_path: 
             await ended(running)
         finally:
             await supervisor.stop()
+
+
+@contextmanager
+def _screen(descriptor: int, other_end: int | None) -> Iterator[Screen]:
+    with TextIOWrapper(FileIO(descriptor, "w"), write_through=True) as file:
+        screen = Screen(SteadyConsole(file=file))
+        if other_end is not None:
+            os.close(other_end)
+        yield screen
 
 
 async def test_a_part_that_dies_again_and_again_is_backed_off_from(
