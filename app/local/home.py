@@ -22,7 +22,8 @@ class Home:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Locks the folder for the block. Raises `StackError`, and changes nothing, when another stack has it.
+        """Locks the folder for the block. Raises `StackError` where the folder can't be written, and, changing nothing,
+        when another stack has it.
 
         The kernel releases the lock when the process ends, so a killed stack never blocks the next.
         """
@@ -30,18 +31,20 @@ class Home:
             # Other users may traverse the folder but not list it: root's stack runs the database servers as another
             # user.
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-            lock = (self.folder / "lock").open("a")
+            # Without a buffer: what a full disk doesn't take would be written once more at the end.
+            lock = (self.folder / "lock").open("ab", buffering=0)
         except OSError as error:
-            raise StackError(f"can't use HEADWATER_HOME {self.folder}: {error.strerror}") from error
+            raise self._unusable(error) from error
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock.truncate(0)
+                lock.write(str(os.getpid()).encode())
+                self.logs.mkdir(exist_ok=True, mode=0o700)
             except BlockingIOError:
                 raise StackError(self._taken()) from None
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
-            self.logs.mkdir(exist_ok=True, mode=0o700)
+            except OSError as error:
+                raise self._unusable(error) from error
             yield
 
     def log(self, name: str) -> Path:
@@ -71,6 +74,9 @@ class Home:
         """Those keys if they were created; this creates none."""
         path = self.folder / "secret-keys"
         return path.read_text().strip() if path.exists() else None
+
+    def _unusable(self, error: OSError) -> StackError:
+        return StackError(f"can't use HEADWATER_HOME {self.folder}: {error.strerror}")
 
     def _taken(self) -> str:
         running = stack_file.read(self.folder)

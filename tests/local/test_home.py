@@ -1,6 +1,8 @@
 """The home folder: one stack at a time, and files that survive a crash unread by others."""
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -61,6 +63,22 @@ def test_a_home_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StackError, match="can't use HEADWATER_HOME"), Home(tmp_path / "file" / "home").locked():
         pass
+
+
+def test_a_full_disk_is_explained(tmp_path: Path) -> None:
+    """In a process of its own, which can't write a byte to any file."""
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from app.local.home import Home\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "with Home(Path(sys.argv[1])).locked():\n"
+        "    print('locked')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
+    assert ended.stdout == ""
+    said = f"app.local.errors.StackError: can't use HEADWATER_HOME {tmp_path}: File too large"
+    assert ended.stderr.splitlines()[-1] == said
 
 
 def test_stack_json_is_the_contract(tmp_path: Path) -> None:
