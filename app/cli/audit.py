@@ -21,6 +21,7 @@ from app.cli.installation import backup_store, plans, settings, store
 from app.cli.output import shown, silent
 from app.cli.parameters import POSITIVE
 from app.cli.tables import SHOWN, Rows
+from app.cli.writing import writing
 from app.core.settings import Settings
 from app.upkeep.reconcile.findings import Report, Violation
 
@@ -86,8 +87,10 @@ async def export_events() -> None:
     """Write everything to standard output, a JSON object on each line: events, and the seals over them."""
     async with store():
         async for line in export(kept_since(plans().longest_audit_days)):
-            sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-    sys.stdout.buffer.flush()
+            with writing():
+                sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+    with writing():
+        sys.stdout.buffer.flush()
 
 
 @audit.command("verify")

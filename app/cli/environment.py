@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import rich_click as click
 
+from app.cli.writing import writing
 from app.core.settings import InvalidSettings, Settings
 from app.local.errors import StackError
 from app.local.postgres import find_programs
@@ -26,11 +27,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 def env(as_json: bool) -> None:
     """Print what puts `headwater`, `psql` and `pg_dump` on the PATH: eval "$(headwater env)"."""
     found = _environment()
-    if as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
-        return
-    click.echo(f"export HEADWATER_HOME={shlex.quote(found.home)}")
-    click.echo(f'export PATH={shlex.quote(":".join(found.path))}:"$PATH"')
+    with writing():
+        if as_json:
+            click.echo(msgspec.json.encode(found))
+            return
+        click.echo(f"export HEADWATER_HOME={shlex.quote(found.home)}")
+        click.echo(f'export PATH={shlex.quote(":".join(found.path))}:"$PATH"')
 
 
 def _environment() -> Environment:

@@ -13,6 +13,7 @@ import rich_click as click
 from temporalio.service import RPCError
 
 from app.cli.tables import Rows, show
+from app.cli.writing import writing
 from app.core.errors import AppError
 from app.core.secrets import InvalidSecret
 from app.upkeep.reconcile.findings import Report
@@ -30,11 +31,12 @@ def shown(run: Command) -> Callable[..., None]:
     @functools.wraps(run)
     def command(*, as_json: bool, **options: Any) -> None:
         result = _ran(run, options)
-        if as_json:
-            listed = result.rows if isinstance(result, Rows) else result
-            sys.stdout.buffer.write(_ENCODER.encode(listed) + b"\n")
-        else:
-            show(result)
+        with writing():
+            if as_json:
+                listed = result.rows if isinstance(result, Rows) else result
+                click.echo(_ENCODER.encode(listed))
+            else:
+                show(result)
         if isinstance(result, Report) and not result.ok:
             sys.exit(1)
 

@@ -11,6 +11,7 @@ from app.cli.installation import store
 from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.tables import SHOWN, Rows
+from app.cli.writing import writing
 from app.usage.asking import read_query
 from app.usage.report import Clock, Granularity, GroupBy, UsageQuery, read_clock, stream_lines
 from app.usage.schemas import UsageView
@@ -74,9 +75,12 @@ async def usage(
 
 
 async def _print_csv(query: UsageQuery, clock: Clock) -> None:
-    click.echo(csv_rows([], header=True), nl=False)
+    with writing():
+        click.echo(csv_rows([], header=True), nl=False)
     async for page in stream_lines(query, clock, page=_PAGE):
-        click.echo(csv_rows(await views(query.group_by, page), header=False), nl=False)
+        rows = csv_rows(await views(query.group_by, page), header=False)
+        with writing():
+            click.echo(rows, nl=False)
 
 
 def _line(view: UsageView) -> UsedLine:
