@@ -23,7 +23,8 @@ draft=.env.draft.$$
 work=$(mktemp -d)
 trap 'rm -rf "$draft" "$work"' EXIT
 
-# An authority that signs this once and whose key is thrown away. Ten years: tenants keep its certificate.
+# An authority that signs this once and whose key is thrown away. Ten years: tenants keep its certificate. Chained,
+# because whoever asks how it ended (||) switches `set -e` off in it.
 certificate() {
     case $1 in
         *[!0-9.]*) san="DNS:$1" ;;
@@ -31,13 +32,13 @@ certificate() {
     esac
     openssl req -new -x509 -days 3650 -noenc -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 \
         -subj "/CN=Headwater engine hosts" -addext "basicConstraints=critical,CA:TRUE" \
-        -addext "keyUsage=critical,keyCertSign" -out "$work/ca.crt" -keyout "$work/ca.key"
+        -addext "keyUsage=critical,keyCertSign" -out "$work/ca.crt" -keyout "$work/ca.key" &&
     openssl req -new -noenc -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -subj "/CN=Headwater engine host" \
-        -out "$work/host.csr" -keyout "$work/host.key"
+        -out "$work/host.csr" -keyout "$work/host.key" &&
     printf 'subjectAltName=%s,DNS:postgres-us-east-1,DNS:mysql-us-east-1\nbasicConstraints=CA:FALSE\n' "$san" \
-        > "$work/host.ext"
+        > "$work/host.ext" &&
     openssl x509 -req -days 3650 -in "$work/host.csr" -CA "$work/ca.crt" -CAkey "$work/ca.key" -CAcreateserial \
-        -extfile "$work/host.ext" -out "$work/host.crt"
+        -extfile "$work/host.ext" -out "$work/host.crt" &&
     rm "$work/ca.key"
 }
 certificate "$1" > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }

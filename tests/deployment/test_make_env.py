@@ -79,6 +79,15 @@ def _shakes_hands(folder: Path, values: dict[str, str], name: str) -> bool:
     return True
 
 
+@pytest.mark.parametrize("public", ["192.0.2.999", "192.0.2"])
+def test_an_address_that_is_none_leaves_no_file(project: Path, public: str) -> None:
+    """Nor one without the certificate that could not be made."""
+    ended = _make(project, public)
+    assert ended.returncode == 1
+    assert public in ended.stderr
+    assert not [path.name for path in project.iterdir() if path.name not in (".env.example", "deploy")]
+
+
 def test_two_installations_share_no_secret(project: Path) -> None:
     _make(project, "db.example.com")
     first = _values(project)
