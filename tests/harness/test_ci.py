@@ -84,8 +84,13 @@ def test_a_second_try(ci: Ci) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--nightly",)])
 def test_two_tries_that_fail(ci: Ci, options: tuple[str, ...]) -> None:
+    """Both results are said, and the last line is pytest's."""
     ended = ci.run(*options, failures=(1, 1))
-    assert ended.returncode != 0
+    assert ended.returncode == 2, "make's"
+    assert ended.stdout.splitlines()[-2:] == [
+        "The first time: ===== 1 failed, 1 passed in 2.00s =====",
+        "===== 1 failed, 1 passed in 2.00s =====",
+    ]
     assert ci.calls == [CHECKED, TESTED, AGAIN]
 
 
