@@ -50,9 +50,10 @@ def main() -> None:
 
 
 @main.command()
-def up() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print what stack.json has, on a line, when the stack is ready.")
+def up(as_json: bool) -> None:
     """Run the whole stack in the foreground until Ctrl-C."""
-    sys.exit(import_module("app.local.__main__").main())
+    sys.exit(import_module("app.local.__main__").main(as_json=as_json))
 
 
 def run() -> None:

@@ -46,8 +46,9 @@ def shown(run: Command) -> Callable[..., None]:
 
 
 def silent(run: Command) -> Callable[..., None]:
-    """The same for a command that writes to standard output by itself."""
+    """The same for a command that writes JSON to standard output by itself, with `--json` and without."""
 
+    @click.option("--json", is_flag=True, expose_value=False, help="Changes nothing: it always prints JSON.")
     @functools.wraps(run)
     def command(**options: Any) -> None:
         _ran(run, options)

@@ -3,6 +3,7 @@
 import asyncio
 import resource
 import signal
+from collections.abc import Callable
 
 from app.contracts.base import Engine
 from app.core.errors import AppError
@@ -25,22 +26,24 @@ from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
 from app.store.migrate import MigrationFailed
 
+OnReady = Callable[[StackFile], None]
 _OPEN_FILES = 65_536
 _FILES_CHECK_SECONDS = 1
 
 
-def run(settings: Settings, *, mysql: MysqlSource | None = None) -> int:
-    """Runs the stack until Ctrl-C or SIGTERM, and stops everything however it ends. Returns the exit code."""
+def run(settings: Settings, *, mysql: MysqlSource | None = None, on_ready: OnReady | None = None) -> int:
+    """Runs the stack until Ctrl-C or SIGTERM, and stops everything however it ends. Calls `on_ready` when it is ready.
+    Returns the exit code."""
     screen = Screen()
     _allow_open_files()
     try:
-        return asyncio.run(_main(settings, mysql or MysqlSource.of_machine(), screen))
+        return asyncio.run(_main(settings, mysql or MysqlSource.of_machine(), screen, on_ready))
     except StackError as error:
         screen.fail(str(error))
         return 1
 
 
-async def _main(settings: Settings, mysql: MysqlSource, screen: Screen) -> int:
+async def _main(settings: Settings, mysql: MysqlSource, screen: Screen, on_ready: OnReady | None) -> int:
     task = asyncio.current_task()
     assert task is not None
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -48,7 +51,7 @@ async def _main(settings: Settings, mysql: MysqlSource, screen: Screen) -> int:
     home = Home(settings.home)
     with home.locked():
         try:
-            await Stack(settings, home, screen, mysql).serve()
+            await Stack(settings, home, screen, mysql, on_ready).serve()
         except asyncio.CancelledError:
             screen.say("stopped; the data is kept")
     return 0
@@ -65,11 +68,14 @@ def _allow_open_files() -> None:
 class Stack:
     """One run of the stack in a home that is locked for it."""
 
-    def __init__(self, settings: Settings, home: Home, screen: Screen, mysql: MysqlSource) -> None:
+    def __init__(
+        self, settings: Settings, home: Home, screen: Screen, mysql: MysqlSource, on_ready: OnReady | None
+    ) -> None:
         self._settings = settings
         self._home = home
         self._screen = screen
         self._mysql = mysql
+        self._on_ready = on_ready
         self._last = stack_file.read_last(home.folder)
         self._ports = PortAllocator()
         self._api_key = ""
@@ -99,6 +105,8 @@ class Stack:
         await self._start(parts)
         self._ready = True
         self._write(parts)
+        if self._on_ready is not None:
+            self._on_ready(self._stack_file(parts))
         link = await operator_link(parts.control_dsns.service, self._settings, parts.api.url)
         self._screen.say(welcome(self._stack_file(parts), parts.metrics_urls(), self._home.folder, link))
         await all_of(self._supervisor.run_forever(), parts.spare.keep())

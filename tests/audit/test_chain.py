@@ -279,6 +279,8 @@ async def test_the_command_line(sealed: list[int], tamper: Tamper, control_dsn: 
     assert (await command.json("audit", "verify"))["ok"] is True
     exported = tmp_path / "export.ndjson"
     exported.write_text(await command.text("audit", "export"))
+    # But for the moment of the export.
+    assert (await command.text("audit", "export", "--json")).splitlines()[1:] == exported.read_text().splitlines()[1:]
     alone = Headwater({"HOME": str(tmp_path / "nowhere")})
     report = await alone.json("audit", "verify", str(exported), "--head", f"{head.id}:{head.hash.hex()}")
     assert {note["rule"]: note["detail"] for note in report["notes"]}["verified"] == "9 events, 3 seals"

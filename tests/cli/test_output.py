@@ -1,14 +1,30 @@
-"""`headwater` where its output can't be written."""
+"""What `headwater` prints, as JSON and where it can't be written."""
 
 import asyncio
 import os
+from collections.abc import Iterator
 
-from tests.cli.command import Headwater
+import rich_click as click
+
+from app.cli.main import main
+from tests.cli.command import Headwater, commands_of
 from tests.cli.test_process import HEADWATER
 
 STREAMED = (("audit", "export"), ("usage", "--csv"))
 """Printed while our own database is read."""
 COMMANDS = (*STREAMED, ("users", "list"), ("users", "list", "--json"), ("env",))
+
+
+def _without_json(group: click.Group, path: str = "headwater") -> Iterator[str]:
+    for name, command in commands_of(group).items():
+        if isinstance(command, click.Group):
+            yield from _without_json(command, f"{path} {name}")
+        elif not any("--json" in option.opts for option in command.params):
+            yield f"{path} {name}"
+
+
+def test_every_command_takes_json() -> None:
+    assert list(_without_json(main)) == []
 
 
 async def test_output_that_cannot_be_written_is_said(headwater: Headwater) -> None:

@@ -25,6 +25,8 @@ _ROOT = Path(__file__).parents[2]
 _MODULE = "tests.support.forked_stack"
 COMMAND = ("-m", "app.local")
 """As an operator's `make up` runs it."""
+UP = (str(Path(sys.executable).parent / "headwater"), "up")
+"""As an operator without `make` does."""
 FORKED = ("-m", _MODULE)
 """The same with less to import: see there."""
 WITHOUT_MYSQL = ("-m", _MODULE, "--without-mysql")

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import asyncpg
 import httpx
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -24,7 +25,7 @@ from app.local.ports import LOOPBACK
 from app.local.stack_file import StackFile
 from tests import servers
 from tests.console.browser import chromium
-from tests.local.stack_process import WITHOUT_MYSQL, StackProcess
+from tests.local.stack_process import UP, WITHOUT_MYSQL, StackProcess
 from tests.support.metrics import scrape
 from tests.support.waiting import LIMIT_SECONDS, until
 
@@ -35,7 +36,7 @@ LOG_BYTES = 50_000
 @pytest_asyncio.fixture(scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[StackProcess]:
     servers.machine_mysqld()
-    stack = StackProcess(tmp_path_factory.mktemp("stack") / "home", LOG_FILE_BYTES=str(LOG_BYTES))
+    stack = StackProcess(tmp_path_factory.mktemp("stack") / "home", (*UP, "--json"), LOG_FILE_BYTES=str(LOG_BYTES))
     try:
         await stack.start()
         yield stack
@@ -77,8 +78,11 @@ async def test_a_ready_stack_serves(running: StackProcess) -> None:
         (Engine.MYSQL, "us-east-1"),
     ]
     assert stack.hosts[1].flavour in ("mysql", "mariadb")
-    assert stack.api_key in running.output
-    assert stack.api_url in running.output
+    (printed,) = [line for line in running.output.splitlines() if line.startswith("{")]
+    assert msgspec.json.decode(printed, type=StackFile) == stack
+    for_people = running.output.replace(printed, "")
+    assert stack.api_key in for_people
+    assert stack.api_url in for_people
     async with httpx.AsyncClient(timeout=LIMIT_SECONDS) as http:
         pages = re.findall(r"http://\S+/metrics", running.output)
         assert len(pages) == 2
