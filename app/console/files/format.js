@@ -57,3 +57,6 @@ export function ago(value) {
 export function counted(count, one, many = `${one}s`) {
   return `${number(count, 0)} ${count === 1 ? one : many}`;
 }
+
+/** "apply_blueprint" as people say it. @param {string} word */
+export const words = (word) => word.replaceAll("_", " ");

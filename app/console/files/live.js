@@ -139,7 +139,7 @@ const unchanging = () =>
  * @param {{ every?: number }} [options]
  * @returns {{ data: T | undefined, error: any, loading: boolean, reload: () => void }}
  */
-export function resource(load, deps = [], { every = 0 } = {}) {
+export function useResource(load, deps = [], { every = 0 } = {}) {
   const [state, setState] = useState(
     /** @type {{ data: T | undefined, error: any, loading: boolean }} */ ({
       data: undefined,
@@ -182,6 +182,9 @@ export function resource(load, deps = [], { every = 0 } = {}) {
 
   return { ...state, reload: () => setTurn((one) => one + 1) };
 }
+
+/** Whether an operation goes on no more. @param {{ status: string }} operation */
+export const ended = ({ status }) => ["succeeded", "failed", "cancelled"].includes(status);
 
 /**
  * A hook: an operation as it is now, followed until its end.

@@ -1,3 +1,4 @@
+import { words } from "../format.js";
 import { html } from "../html.js";
 
 /** @type {Record<string, "good" | "busy" | "warn" | "bad" | "idle">} */
@@ -29,5 +30,5 @@ const TONES = {
  * @param {{ value: string, tone?: "good" | "busy" | "warn" | "bad" | "idle", label?: string }} props
  */
 export function Status({ value, tone, label }) {
-  return html`<span class=${`status ${tone ?? TONES[value] ?? "idle"}`}>${label ?? value.replaceAll("_", " ")}</span>`;
+  return html`<span class=${`status ${tone ?? TONES[value] ?? "idle"}`}>${label ?? words(value)}</span>`;
 }

@@ -1,4 +1,4 @@
-import { seconds } from "../format.js";
+import { seconds, words } from "../format.js";
 import { html, useEffect, useState } from "../html.js";
 import { Status } from "./status.js";
 import { Time } from "./time.js";
@@ -31,7 +31,7 @@ export function Steps({ operation }) {
       <ol>
         ${operation.steps.map(
           (step) => html`<li key=${step.name} class=${step.status}>
-            <${Status} value=${step.status} label=${step.name.replaceAll("_", " ")} />
+            <${Status} value=${step.status} label=${words(step.name)} />
             <span class="visually-hidden">: ${step.status}</span>
             ${step.started_at && html` <span class="quiet">${took(step)}</span>`}
             ${step.attempts > 1 && html`<span class="quiet">, attempt ${step.attempts}</span>`}

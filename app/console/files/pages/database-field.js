@@ -1,7 +1,7 @@
 import { Choice } from "../components/choice.js";
 import { html, useEffect, useState } from "../html.js";
 import { useList } from "../lists.js";
-import { resource } from "../live.js";
+import { useResource } from "../live.js";
 import { to } from "../router.js";
 import { readDatabase } from "./database/shell.js";
 
@@ -21,7 +21,7 @@ export function DatabaseField({ value, onValue, engines, error }) {
   const list = useList("/databases", { query: { status: "active", db_type: engines, name: NAME.test(name) ? name : "" } });
   const rows = list.rows ?? [];
   const elsewhere = Boolean(value && list.rows) && !rows.some((row) => row.uuid === value);
-  const chosen = resource(async (signal) => (elsewhere ? readDatabase(value, signal) : null), [elsewhere && value]);
+  const chosen = useResource(async (signal) => (elsewhere ? readDatabase(value, signal) : null), [elsewhere && value]);
   useEffect(() => {
     if (!value && !name && rows.length === 1) onValue(rows[0].uuid);
   }, [rows.length]);

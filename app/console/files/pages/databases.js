@@ -9,7 +9,7 @@ import { Status } from "../components/status.js";
 import { Time } from "../components/time.js";
 import { html, useEffect, useState } from "../html.js";
 import { useList } from "../lists.js";
-import { resource } from "../live.js";
+import { useResource } from "../live.js";
 import { setQuery, to } from "../router.js";
 import { may, rolesFrom, session } from "../session.js";
 
@@ -108,7 +108,7 @@ function State({ row }) {
 
 /** @param {{ query: Record<string, string>, filtered: boolean }} props */
 function Filters({ query, filtered }) {
-  const { data } = resource((signal) => api.get("/database_types", { signal }));
+  const { data } = useResource((signal) => api.get("/database_types", { signal }));
   const engines = data?.data ?? [];
   const regions = [...new Set(engines.flatMap((engine) => engine.regions.map((region) => region.code)))];
   const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string[]} */ values) => html`

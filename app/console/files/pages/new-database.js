@@ -4,10 +4,11 @@ import { Action, ActionForm } from "../components/action.js";
 import { Curl } from "../components/curl.js";
 import { ErrorNote } from "../components/error-note.js";
 import { Field } from "../components/field.js";
+import { labelsIn } from "../components/labels.js";
 import { Page } from "../components/page.js";
 import { Steps } from "../components/steps.js";
 import { html, useEffect, useState } from "../html.js";
-import { resource, useOperation } from "../live.js";
+import { useOperation, useResource } from "../live.js";
 import { navigate, setQuery, to } from "../router.js";
 import { may, rolesFrom, session } from "../session.js";
 import { Application } from "./blueprints/application.js";
@@ -42,7 +43,7 @@ function follow(answer) {
 }
 
 function Form() {
-  const types = resource((signal) => api.get("/database_types", { signal }));
+  const types = useResource((signal) => api.get("/database_types", { signal }));
   const teams = (session.value?.teams ?? []).filter((team) => may("member", team.id));
   const [fields, setFields] = useState(
     /** @type {Record<string, any>} */ ({
@@ -177,16 +178,12 @@ function Form() {
 
 /** Without what is left to the API. @param {Record<string, any>} fields */
 function body({ labels, storage_hard_limit_gb, connection_hard_limit, expires_at, deletion_protection, team_id, ...rest }) {
-  const pairs = labels
-    .split("\n")
-    .map((/** @type {string} */ line) => line.trim())
-    .filter(Boolean)
-    .map((/** @type {string} */ line) => /** @type {[string, string]} */ (/^([^:]*):?(.*)$/.exec(line)?.slice(1)));
+  const named = labelsIn(labels);
   return {
     ...rest,
     region: rest.region || undefined,
     team_id: team_id ? Number(team_id) : undefined,
-    labels: pairs.length > 0 ? Object.fromEntries(pairs) : undefined,
+    labels: Object.keys(named).length > 0 ? named : undefined,
     storage_hard_limit_gb: storage_hard_limit_gb ? Number(storage_hard_limit_gb) : undefined,
     connection_hard_limit: connection_hard_limit ? Number(connection_hard_limit) : undefined,
     expires_at: expires_at ? new Date(expires_at).toISOString() : undefined,
@@ -197,7 +194,7 @@ function body({ labels, storage_hard_limit_gb, connection_hard_limit, expires_at
 /** @param {{ operation: string, database: string, application?: string }} props */
 function Making({ operation: uuid, database, application }) {
   const operation = useOperation(uuid);
-  const { data, error } = resource((signal) => readDatabase(database, signal), [database]);
+  const { data, error } = useResource((signal) => readDatabase(database, signal), [database]);
   const name = data?.name ?? "New database";
   const call = { method: "GET", path: "/operations/{uuid}/events", params: { uuid } };
   const made = operation?.status === "succeeded";

@@ -5,25 +5,23 @@ import { ErrorNote } from "../components/error-note.js";
 import { Page } from "../components/page.js";
 import { Steps } from "../components/steps.js";
 import { Time } from "../components/time.js";
-import { seconds } from "../format.js";
+import { seconds, words } from "../format.js";
 import { html, useEffect, useRef } from "../html.js";
-import { resource, useOperation } from "../live.js";
+import { ended, useOperation, useResource } from "../live.js";
 import { announce } from "../announce.js";
 import { to } from "../router.js";
-
-const ENDED = ["succeeded", "failed", "cancelled"];
 
 /** @param {{ params: { uuid: string } }} props */
 export default function OneOperation({ params: { uuid } }) {
   const params = { uuid };
   // Read at first and now and then: a stream that is refused, because there are too many, leaves this.
-  const { data, error, reload } = resource((signal) => api.get("/operations/{uuid}", { params, signal }), [uuid], { every: 10_000 });
+  const { data, error, reload } = useResource((signal) => api.get("/operations/{uuid}", { params, signal }), [uuid], { every: 10_000 });
   const read = data?.data;
   const streamed = useOperation(uuid);
-  const newest = read && ENDED.includes(read.status) ? read : (streamed ?? read);
+  const newest = read && ended(read) ? read : (streamed ?? read);
   // The stream may have ended before the person left the team.
   const operation = isRefused(error) ? undefined : newest;
-  const database = resource(
+  const database = useResource(
     async (signal) => {
       if (!operation) return null;
       const answer = await api.get("/databases/{uuid}", { params: { uuid: operation.database_uuid }, signal }).catch(() => null);
@@ -38,9 +36,9 @@ export default function OneOperation({ params: { uuid } }) {
     before.current = status;
   }, [status]);
 
-  const type = operation?.type.replaceAll("_", " ");
+  const type = operation && words(operation.type);
   const name = operation?.database_name;
-  const over = status !== undefined && ENDED.includes(status);
+  const over = operation !== undefined && ended(operation);
   return html`<${Page}
     title=${operation ? `${name}: ${type}` : "Operation"}
     crumbs=${[

@@ -3,7 +3,7 @@ import { Field } from "../components/field.js";
 import { Listing } from "../components/listing.js";
 import { Status } from "../components/status.js";
 import { Time } from "../components/time.js";
-import { seconds } from "../format.js";
+import { seconds, words } from "../format.js";
 import { html } from "../html.js";
 import { useList } from "../lists.js";
 import { query, setQuery, to } from "../router.js";
@@ -12,7 +12,7 @@ import { query, setQuery, to } from "../router.js";
 
 const TYPES = ["create", "delete", "undelete", "backup", "restore", "clone", "rotate", "limits", "pause", "resume", "apply_blueprint"];
 const STATUSES = ["pending", "running", "waiting", "succeeded", "failed", "cancelled"];
-const choices = (/** @type {string[]} */ all) => [{ value: "", label: "All" }, ...all.map((value) => ({ value, label: value.replaceAll("_", " ") }))];
+const choices = (/** @type {string[]} */ all) => [{ value: "", label: "All" }, ...all.map((value) => ({ value, label: words(value) }))];
 
 /** @param {{ label: string, database?: string }} props */
 export function OperationTable({ label, database }) {
@@ -28,7 +28,7 @@ export function OperationTable({ label, database }) {
       label=${label}
       empty=${{ title: "No operations", children: html`<p>Every change that takes time is one, with its steps: none is like this.</p>` }}
       columns=${[
-        { label: "Operation", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/operations/${one.uuid}`)}>${one.type.replaceAll("_", " ")}</a> <div class="second narrow"><${Time} value=${one.created_at} relative /></div>` },
+        { label: "Operation", class: "nowrap", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/operations/${one.uuid}`)}>${words(one.type)}</a> <div class="second narrow"><${Time} value=${one.created_at} relative /></div>` },
         { label: "Status", cell: (/** @type {Operation} */ one) => html`<${Status} value=${one.status} />` },
         { label: "Why", class: "main", wide: true, cell: (/** @type {Operation} */ one) => one.reason?.message ?? "" },
         ...(database ? [] : [{ label: "Database", class: "breaks", cell: (/** @type {Operation} */ one) => html`<a href=${to(`/databases/${one.database_uuid}`)}>${one.database_name}</a>` }]),

@@ -15,7 +15,7 @@ import { Time } from "../components/time.js";
 import { counted, number, time } from "../format.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { useList } from "../lists.js";
-import { resource } from "../live.js";
+import { useResource } from "../live.js";
 import { may, rolesFrom } from "../session.js";
 import { DatabaseField } from "./database-field.js";
 
@@ -35,7 +35,7 @@ export default function Questions({ query }) {
   const [text, setText] = useState("");
   const [preview, setPreview] = useState(/** @type {any} */ (null));
   const history = useList("/query_executions", { query: { database_uuid: database } });
-  const allowance = resource(
+  const allowance = useResource(
     async (signal) => (database ? api.get("/databases/{uuid}/query_allowance", { params: { uuid: database }, signal }) : null),
     [database],
   );

@@ -2,7 +2,7 @@
 import { ApiError, api } from "../api.js";
 import { ErrorNote } from "../components/error-note.js";
 import { html, useEffect, useState } from "../html.js";
-import { resource } from "../live.js";
+import { useResource } from "../live.js";
 import { passkeysWork, usePasskey } from "../passkeys.js";
 import { navigate, useArrival, useTitle } from "../router.js";
 import { readSession, session } from "../session.js";
@@ -91,7 +91,7 @@ function SignedIn({ token, follow }) {
 
 /** @param {{ signIn: (way: () => Promise<unknown>) => void }} props */
 function Ways({ signIn }) {
-  const { data } = resource((signal) => api.get("/sign_in_methods", { signal }), []);
+  const { data } = useResource((signal) => api.get("/sign_in_methods", { signal }), []);
   const provider = data?.data.provider;
   const leave = async () => {
     const { data: redirect } = await api.send("POST", "/sign_in_redirects");

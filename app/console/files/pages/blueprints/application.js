@@ -8,7 +8,7 @@ import { Time } from "../../components/time.js";
 import { announce } from "../../announce.js";
 import { counted } from "../../format.js";
 import { html, useEffect } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { to } from "../../router.js";
 
 const EVERY = 700;
@@ -27,7 +27,7 @@ export default function ApplicationPage({ params: { uuid, id } }) {
  *   page of its own. `onEnd` is told once it has ended.
  */
 export function Application({ id, blueprint, onEnd }) {
-  const { data, error, loading, reload } = resource(
+  const { data, error, loading, reload } = useResource(
     (signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal }),
     [id],
   );

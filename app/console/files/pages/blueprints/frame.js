@@ -4,14 +4,14 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Page } from "../../components/page.js";
 import { Tabs } from "../../components/tabs.js";
 import { html } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 
 /**
  * The blueprint's heading and tabs, and `children`: a function that gets it, once it is there.
  * @param {{ uuid: string, actions?: (blueprint: any) => any, children: (blueprint: any) => any }} props
  */
 export function BlueprintPage({ uuid, actions, children }) {
-  const { data, error, reload } = resource((signal) => api.get("/blueprints/{uuid}", { params: { uuid }, signal }), [uuid]);
+  const { data, error, reload } = useResource((signal) => api.get("/blueprints/{uuid}", { params: { uuid }, signal }), [uuid]);
   const blueprint = data?.data;
   const path = `/blueprints/${uuid}`;
   return html`<${Page}

@@ -5,7 +5,7 @@ import { Field } from "../../components/field.js";
 import { time } from "../../format.js";
 import { html } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { setQuery } from "../../router.js";
 import { BlueprintPage, engineOf } from "./frame.js";
 
@@ -26,7 +26,7 @@ function Comparison({ blueprint, query }) {
   const before = query.before ?? String(Math.max(1, Number(after) - 1));
   const options = (list.rows ?? []).map((row) => ({ value: String(row.version), label: `${row.version}, of ${time(row.created_at)}` }));
   const path = "/blueprints/{uuid}/versions/{version}";
-  const both = resource(
+  const both = useResource(
     (signal) => Promise.all([before, after].map((version) => api.get(path, { params: { uuid: blueprint.uuid, version }, signal }))),
     [blueprint.uuid, before, after],
   );

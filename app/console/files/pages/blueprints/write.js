@@ -7,7 +7,7 @@ import { Field } from "../../components/field.js";
 import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { navigate } from "../../router.js";
 import { may } from "../../session.js";
 import { Verdict, useValidation } from "./validation.js";
@@ -17,7 +17,7 @@ const CRUMBS = [{ path: "/blueprints", label: "Blueprints" }];
 
 /** @param {import("../../router.js").PageProps} props */
 export default function WriteBlueprint({ params: { uuid } }) {
-  const { data, error, reload } = resource(
+  const { data, error, reload } = useResource(
     async (signal) => (uuid ? api.get("/blueprints/{uuid}", { params: { uuid }, signal }) : { data: null }),
     [uuid],
   );

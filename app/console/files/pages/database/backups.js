@@ -5,13 +5,13 @@ import { Field } from "../../components/field.js";
 import { Listing } from "../../components/listing.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
-import { bytes, counted, seconds } from "../../format.js";
+import { bytes, counted, seconds, words } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { navigate } from "../../router.js";
 import { CloneFields } from "./fields.js";
-import { DatabasePage, RoleNote, allowed, words } from "./shell.js";
+import { DatabasePage, RoleNote, allowed } from "./shell.js";
 
 /** @typedef {import("./shell.js").Database} Database */
 /** @typedef {import("./shell.js").Schemas} Schemas */
@@ -37,7 +37,7 @@ export default function Backups({ params: { uuid } }) {
 /** @param {{ database: Database, onChange: () => void }} props */
 function List({ database, onChange }) {
   const params = { uuid: database.uuid };
-  const policy = resource((signal) => api.get("/databases/{uuid}/backup_policy", { params, signal }), [database.uuid]);
+  const policy = useResource((signal) => api.get("/databases/{uuid}/backup_policy", { params, signal }), [database.uuid]);
   const backups = useList("/databases/{uuid}/backups", { params, every: 3000 });
   const reload = () => {
     backups.reload();

@@ -7,7 +7,7 @@ import { Time } from "../../components/time.js";
 import { seconds } from "../../format.js";
 import { html } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
 import { DatabasePage } from "./shell.js";
 
@@ -24,7 +24,7 @@ export default function Applications({ params: { uuid } }) {
 /** @param {{ uuid: string }} props */
 function List({ uuid }) {
   const { rows, error, reload, complete, more, inSight } = useList("/databases/{uuid}/blueprint_applications", { params: { uuid }, every: 3000 });
-  const names = resource(async (signal) => {
+  const names = useResource(async (signal) => {
     /** @type {Record<string, string>} */ const found = {};
     for await (const page of api.pages("/blueprints", { signal })) for (const one of page) found[one.uuid] = one.name;
     return found;
@@ -62,7 +62,7 @@ function List({ uuid }) {
 
 /** @param {{ id: string, uuid: string }} props */
 function Log({ id, uuid }) {
-  const { data, error } = resource((signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal }), [id], { every: 2000 });
+  const { data, error } = useResource((signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal }), [id], { every: 2000 });
   const one = data?.data;
   if (!one || one.database_uuid !== uuid) return html`<${ErrorNote} error=${error} />`;
   const values = Object.entries(one.variable_values ?? {});

@@ -3,11 +3,11 @@ import { Chart } from "../../components/chart.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { Time } from "../../components/time.js";
-import { bytes, number, seconds } from "../../format.js";
+import { bytes, number, seconds, words } from "../../format.js";
 import { html } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { query, setQuery } from "../../router.js";
-import { DatabasePage, words } from "./shell.js";
+import { DatabasePage } from "./shell.js";
 
 /** @typedef {import("./shell.js").Database} Database */
 /** @typedef {{ name: string, points: [string, number][] }} Series */
@@ -30,7 +30,7 @@ export default function Charts({ params: { uuid } }) {
 /** @param {{ uuid: string }} props */
 function Drawn({ uuid }) {
   const span = SPANS.find((one) => one.value === query().span)?.value ?? "86400";
-  const { data, error, reload } = resource(
+  const { data, error, reload } = useResource(
     async (signal) => {
       const now = Date.now() / 1000;
       const answer = await api.get("/databases/{uuid}/metrics", {

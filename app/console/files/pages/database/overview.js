@@ -4,11 +4,11 @@ import { Amount } from "../../components/amount.js";
 import { Copy } from "../../components/copy.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
-import { Labels } from "../../components/labels.js";
+import { Labels, labelsIn } from "../../components/labels.js";
 import { Time } from "../../components/time.js";
 import { bytes, seconds } from "../../format.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { navigate, to } from "../../router.js";
 import { may } from "../../session.js";
 import { DatabasePage, ENGINES, RoleNote, allowed } from "./shell.js";
@@ -56,7 +56,7 @@ function Facts({ database }) {
 
 /** @param {Props} props */
 function Limits({ database, reload }) {
-  const { data, error, reload: again } = resource(
+  const { data, error, reload: again } = useResource(
     (signal) =>
       api.get("/databases/{uuid}/metrics", {
         params: { uuid: database.uuid },
@@ -220,12 +220,7 @@ const asLines = (labels) => Object.entries(labels).map(([key, value]) => `${key}
  * @param {Record<string, string>} labels @param {string} text
  */
 function changedLabels(labels, text) {
-  const named = Object.fromEntries(
-    text.split("\n").filter((line) => line.trim()).map((line) => {
-      const at = line.indexOf(":");
-      return at < 0 ? [line.trim(), ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-    }),
-  );
+  const named = labelsIn(text);
   const gone = Object.keys(labels).filter((key) => !(key in named)).map((key) => [key, null]);
   return { ...Object.fromEntries(gone), ...named };
 }

@@ -4,8 +4,9 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Tabs } from "../../components/tabs.js";
+import { words } from "../../format.js";
 import { effect, html, useEffect } from "../../html.js";
-import { resource, useOperation } from "../../live.js";
+import { ended, useOperation, useResource } from "../../live.js";
 import { to, useTitle } from "../../router.js";
 import { may, roleIn, rolesFrom, session } from "../../session.js";
 
@@ -14,7 +15,6 @@ import { may, roleIn, rolesFrom, session } from "../../session.js";
 /** @typedef {Schemas["OperationView"]} Operation */
 
 const EVERY = 5000;
-const ENDED = ["succeeded", "failed", "cancelled"];
 export const ENGINES = { postgres: "PostgreSQL", mysql: "MySQL or MariaDB" };
 const PARTS = [
   ["", "Overview"],
@@ -51,12 +51,6 @@ export async function readPassword(uuid) {
   return data.db_password;
 }
 
-/** @param {Operation} operation */
-export const ended = (operation) => ENDED.includes(operation.status);
-
-/** "apply_blueprint" as people say it. @param {string} word */
-export const words = (word) => word.replaceAll("_", " ");
-
 /**
  * What an action has where the person's role is too small: disabled, and why.
  * @param {{ team_id?: number | null }} of without a team: of any of the person's @param {"member" | "admin"} [role]
@@ -81,8 +75,8 @@ export function RoleNote({ database, role = "member", what }) {
  * @param {{ uuid: string, part?: string, children: (database: Database, reload: () => void) => any }} props
  */
 export function DatabasePage({ uuid, part = "", children }) {
-  const found = resource((signal) => readDatabase(uuid, signal), [uuid], { every: EVERY });
-  const operations = resource(
+  const found = useResource((signal) => readDatabase(uuid, signal), [uuid], { every: EVERY });
+  const operations = useResource(
     (signal) => api.get("/operations", { query: { database_uuid: uuid, limit: 10 }, signal }),
     [uuid],
     { every: EVERY },

@@ -7,11 +7,12 @@ import { Secret } from "../../components/secret.js";
 import { Status } from "../../components/status.js";
 import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
+import { words } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { moment } from "./fields.js";
-import { DatabasePage, RoleNote, allowed, words } from "./shell.js";
+import { DatabasePage, RoleNote, allowed } from "./shell.js";
 
 /** @typedef {import("./shell.js").Database} Database */
 /** @typedef {import("./shell.js").Schemas} Schemas */
@@ -39,9 +40,9 @@ function Logins({ database, onChange }) {
   const params = { uuid: database.uuid };
   const read = (/** @type {string} */ what) => (/** @type {AbortSignal} */ signal) =>
     api.get(`/databases/{uuid}/${what}`, { params, signal });
-  const credentials = resource(read("credentials"), [database.uuid], { every: 10_000 });
+  const credentials = useResource(read("credentials"), [database.uuid], { every: 10_000 });
   const users = useList("/databases/{uuid}/users", { params, id: (/** @type {User} */ one) => one.name, every: 10_000 });
-  const rotations = resource(read("credential_rotations"), [database.uuid], { every: 10_000 });
+  const rotations = useResource(read("credential_rotations"), [database.uuid], { every: 10_000 });
   const reload = () => {
     for (const one of [credentials, users, rotations]) one.reload();
     onChange();

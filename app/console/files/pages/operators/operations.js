@@ -4,6 +4,7 @@ import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
+import { words } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { useList } from "../../lists.js";
 import { query, setQuery } from "../../router.js";
@@ -13,7 +14,7 @@ import { forOperators } from "../../session.js";
 
 const TYPES = ["create", "delete", "undelete", "backup", "restore", "clone", "rotate", "limits", "pause", "resume", "apply_blueprint"];
 const STATUSES = ["pending", "running", "waiting", "succeeded", "failed", "cancelled"];
-const choices = (/** @type {string[]} */ all) => [{ value: "", label: "All" }, ...all.map((value) => ({ value, label: value.replaceAll("_", " ") }))];
+const choices = (/** @type {string[]} */ all) => [{ value: "", label: "All" }, ...all.map((value) => ({ value, label: words(value) }))];
 
 export default function Operations() {
   const asked = query();
@@ -25,7 +26,7 @@ export default function Operations() {
   const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setQuery({ [name]: value === true ? "true" : value || null });
   /** @type {import("../../components/table.js").Column<Operation>[]} */
   const columns = [
-    { label: "Operation", class: "nowrap", cell: (one) => html`${one.type.replaceAll("_", " ")}${one.overdue ? html` <span class="label">overdue</span>` : ""} <div class="narrow"><${Status} value=${one.status} /></div>` },
+    { label: "Operation", class: "nowrap", cell: (one) => html`${words(one.type)}${one.overdue ? html` <span class="label">overdue</span>` : ""} <div class="narrow"><${Status} value=${one.status} /></div>` },
     { label: "Status", wide: true, cell: (one) => html`<${Status} value=${one.status} />` },
     { label: "Of", class: "breaks", cell: (one) => html`<strong title=${one.database_uuid}>${one.database}</strong><br /><span class="quiet">${one.team}</span>` },
     { label: "Why", class: "main", wide: true, cell: (one) => one.reason?.message ?? "" },
@@ -53,7 +54,7 @@ export default function Operations() {
 /** @param {{ one: Operation, again: () => void }} props */
 function Actions({ one, again }) {
   const at = { method: "POST", params: { uuid: one.uuid } };
-  const what = `${one.type.replaceAll("_", " ")} of ${one.database}`;
+  const what = `${words(one.type)} of ${one.database}`;
   return html`
     ${one.status === "waiting" &&
     html`<${Action} small label="Retry" title=${`Retry the ${what}`} call=${{ ...at, path: "/operator/operations/{uuid}/retries" }} onDone=${again}>

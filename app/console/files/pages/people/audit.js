@@ -12,7 +12,7 @@ import { Time } from "../../components/time.js";
 import { counted } from "../../format.js";
 import { html, useEffect, useState } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { query, setQuery } from "../../router.js";
 import { save } from "../../save.js";
 import { may, rolesFrom, session } from "../../session.js";
@@ -62,7 +62,7 @@ function Log({ filters, columns }) {
 /** A hook: the names of the people in the teams whose log this is, by their ids. @returns {Map<number, string>} */
 function usePeople() {
   const teams = (session.value?.teams ?? []).filter((team) => may("admin", team.id)).map((team) => team.id);
-  const { data } = resource(async (signal) => {
+  const { data } = useResource(async (signal) => {
     const members = await Promise.all(teams.map((id) => api.all("/teams/{id}/members", { params: { id }, id: "user_id", signal })));
     return members.flat();
   }, [JSON.stringify(teams)]);

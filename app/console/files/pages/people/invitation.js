@@ -4,7 +4,7 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Page } from "../../components/page.js";
 import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { to } from "../../router.js";
 import { readSession, session } from "../../session.js";
 
@@ -35,7 +35,7 @@ function Joined({ member }) {
 
 /** @param {{ token: string, onJoined: (member: any) => void }} props */
 function Invited({ token, onJoined }) {
-  const { data, error, reload } = resource(() => api.send("POST", "/invitation_previews", { token }), [token]);
+  const { data, error, reload } = useResource(() => api.send("POST", "/invitation_previews", { token }), [token]);
   const one = data?.data;
   const accepted = async (/** @type {any} */ answer) => {
     await readSession();
@@ -62,7 +62,7 @@ function Invited({ token, onJoined }) {
 
 /** @param {{ token: string, email: string | null }} props */
 function SignInFirst({ token, email }) {
-  const methods = resource((signal) => api.get("/sign_in_methods", { signal }));
+  const methods = useResource((signal) => api.get("/sign_in_methods", { signal }));
   const [error, setError] = useState(/** @type {any} */ (null));
   const provider = methods.data?.data.provider;
   // In another tab: this one has the token, and nothing else does.

@@ -8,7 +8,7 @@ import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { counted, number } from "../../format.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { to } from "../../router.js";
 import { session } from "../../session.js";
 import { KeyFields, useKeyForm } from "./key-form.js";
@@ -25,7 +25,7 @@ const OVERLAPS = [
 
 /** @param {import("../../router.js").PageProps} props */
 export default function KeyPage({ params }) {
-  const { data, error, reload } = resource(
+  const { data, error, reload } = useResource(
     async (signal) => /** @type {Key} */ ((await api.get("/api_keys/{id}", { params: { id: params.id }, signal })).data),
     [params.id],
     { every: 30_000 },

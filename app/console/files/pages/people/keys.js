@@ -7,7 +7,7 @@ import { Time } from "../../components/time.js";
 import { counted } from "../../format.js";
 import { html } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
 import { may, session } from "../../session.js";
 
@@ -17,7 +17,7 @@ export default function Keys() {
   const { team = "" } = query();
   const list = useList("/api_keys", { query: { team_id: team }, every: 30_000 });
   const managed = (session.value?.teams ?? []).filter((one) => may("admin", one.id));
-  const members = resource(
+  const members = useResource(
     async (signal) => (team ? api.all("/teams/{id}/members", { params: { id: team }, id: "user_id", signal }) : []),
     [team],
   );

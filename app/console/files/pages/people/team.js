@@ -8,7 +8,7 @@ import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { navigate } from "../../router.js";
 import { may, readSession, rolesFrom, session } from "../../session.js";
 import { Once } from "./once.js";
@@ -27,7 +27,7 @@ const SPANS = [
 /** @param {import("../../router.js").PageProps} props */
 export default function TeamPage({ params }) {
   const id = Number(params.id);
-  const { data: team, error, reload } = resource(
+  const { data: team, error, reload } = useResource(
     async (signal) => (await api.get("/teams/{id}", { params, signal })).data,
     [id],
     { every: 30_000 },

@@ -8,7 +8,7 @@ import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
 import { number, seconds } from "../../format.js";
 import { html, useState } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
 import { save } from "../../save.js";
 
@@ -51,7 +51,7 @@ export default function Usage() {
     group_by: by,
     granularity: "total",
   };
-  const { data, error, reload } = resource((signal) => api.get("/usage", { query: { ...asked, limit: 5000 }, signal }), [month, by], { every: 60_000 });
+  const { data, error, reload } = useResource((signal) => api.get("/usage", { query: { ...asked, limit: 5000 }, signal }), [month, by], { every: 60_000 });
   const lines = data?.data ?? [];
   const total = (/** @type {"runtime_seconds" | "storage_byte_seconds"} */ name) => lines.reduce((sum, line) => sum + Number(line[name]), 0);
   return html`<${Page} title="Usage">

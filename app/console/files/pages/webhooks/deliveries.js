@@ -7,7 +7,7 @@ import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { html } from "../../html.js";
 import { useList } from "../../lists.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { setQuery, to } from "../../router.js";
 import { may, rolesFrom } from "../../session.js";
 import { EndpointPage } from "./frame.js";
@@ -30,7 +30,7 @@ function Listed({ endpoint, query, onSent }) {
     query: { status, event_type },
     every: 5000,
   });
-  const events = resource(() => eventNames());
+  const events = useResource(() => eventNames());
   const all = (/** @type {string} */ label) => ({ value: "", label });
   return html`
     ${endpoint.status === "active" &&

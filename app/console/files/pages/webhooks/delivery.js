@@ -7,13 +7,13 @@ import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
 import { html } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 import { may, rolesFrom } from "../../session.js";
 import { moment } from "./shared.js";
 
 /** @param {import("../../router.js").PageProps} props */
 export default function DeliveryPage({ params: { id, delivery } }) {
-  const { data, error, reload } = resource(
+  const { data, error, reload } = useResource(
     (signal) =>
       api.get("/webhook_endpoints/{id}/deliveries/{delivery_id}", { params: { id, delivery_id: delivery }, signal }),
     [id, delivery],

@@ -5,13 +5,13 @@ import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Tabs } from "../../components/tabs.js";
 import { html } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 
 /**
  * @param {{ id: string, children: (endpoint: any, reload: () => void) => any }} props
  */
 export function EndpointPage({ id, children }) {
-  const { data, error, reload } = resource((signal) => api.get("/webhook_endpoints/{id}", { params: { id }, signal }), [id], { every: 5000 });
+  const { data, error, reload } = useResource((signal) => api.get("/webhook_endpoints/{id}", { params: { id }, signal }), [id], { every: 5000 });
   const endpoint = data?.data;
   const path = `/webhooks/${id}`;
   return html`<${Page}

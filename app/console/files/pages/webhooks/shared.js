@@ -4,7 +4,7 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { Secret } from "../../components/secret.js";
 import { html } from "../../html.js";
-import { resource } from "../../live.js";
+import { useResource } from "../../live.js";
 
 /** What the API calls a timestamp, in UTC, as ISO 8601. @param {string | null | undefined} text */
 export const moment = (text) => text && `${text.replace(" ", "T")}Z`;
@@ -32,7 +32,7 @@ export function eventNames() {
  * @param {{ chosen: string[], onChosen: (events: string[]) => void, error?: string }} props
  */
 export function Events({ chosen, onChosen, error }) {
-  const read = resource(() => eventNames());
+  const read = useResource(() => eventNames());
   const events = read.data ?? [];
   const all = chosen.length === 0;
   const flip = (/** @type {string} */ name) =>
