@@ -1,6 +1,6 @@
 // What a person does: one request, with one Idempotency-Key for as long as it is the same request.
 import { announce } from "./announce.js";
-import { ApiError, api, newKey } from "./api.js";
+import { ApiError, api, isUnderWay, newKey } from "./api.js";
 import { useEffect, useRef, useState } from "./html.js";
 import { beginChange } from "./live.js";
 
@@ -16,8 +16,15 @@ import { beginChange } from "./live.js";
  */
 
 /**
- * A hook: runs a change. `key` is the Idempotency-Key that the next run has: a new one after an answer, the same one
- * while there was none.
+ * Whether the same key would only get this error again. Other refusals aren't kept by the API, and what came before
+ * such a one may have been done: its answer is still to be had.
+ * @param {unknown} error
+ */
+const isDecided = (error) => error instanceof ApiError && [404, 409, 422].includes(error.status) && !isUnderWay(error);
+
+/**
+ * A hook: runs a change. `key` is the Idempotency-Key that the next run has: a new one after an answer that decides it,
+ * the same one until then.
  * @param {Call} call
  * @param {(answer: any) => void} [onDone]
  */
@@ -54,8 +61,7 @@ export function useAction(call, onDone) {
       setState({ running: false, error: null, answer });
       onDone?.(answer);
     } catch (error) {
-      // An error is an answer too, which the same key would only get again.
-      if (error instanceof ApiError && error.status < 500) keys.current = { text: "", key: "" };
+      if (isDecided(error)) keys.current = { text: "", key: "" };
       if (!here.current) return;
       setState({ running: false, error, answer: undefined });
       announce(error instanceof Error ? error.message : String(error), { urgent: true });

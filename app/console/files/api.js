@@ -12,12 +12,17 @@ const ROOT = "/api/v1";
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
 const AWAY = [502, 503, 504];
+/** How often a change is repeated whose first attempt is under way: for about a minute. */
+const MOST_WAITS = 15;
 
 /**
  * Whether the API answers: `lost` from the first attempt without an answer to the next answer.
  * @type {import("./vendor/signals.js").Signal<"ok" | "lost">}
  */
 export const connection = signal(/** @type {"ok" | "lost"} */ ("ok"));
+
+/** Counts the changes whose first attempt is still under way, and whose answer is waited for. */
+export const waiting = signal(0);
 
 /** Counts the answers that nobody is signed in. */
 export const refusals = signal(0);
@@ -43,6 +48,13 @@ export class ApiError extends Error {
 
 /** Whether the API shows this to the person no more: they have left the team, or it is gone. @param {unknown} error */
 export const isRefused = (error) => error instanceof ApiError && [403, 404].includes(error.status);
+
+/**
+ * Whether it says that the first attempt with this Idempotency-Key is still under way, be it by a process that has died:
+ * then another one goes on with it soon.
+ * @param {unknown} error
+ */
+export const isUnderWay = (error) => error instanceof ApiError && error.code === "idempotency_key_in_progress";
 
 /** A fresh Idempotency-Key: one for each thing that a person does. */
 export function newKey() {
@@ -133,19 +145,47 @@ export const api = {
 };
 
 /**
- * Asks until there is an answer or `signal` says to stop.
+ * Asks until an answer is there, or `signal` says to stop. That the first attempt is still under way is none, for about
+ * a minute.
  * @param {string} method
  * @param {string} url
  * @param {RequestInit} init
  */
 async function request(method, url, init) {
-  for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+  let waits = 0;
+  try {
+    for (let pause = FIRST_PAUSE; ; pause = longer(pause)) {
+      try {
+        return await answered(method, url, init);
+      } catch (fault) {
+        if (!isUnderWay(fault) || waits === MOST_WAITS) throw fault;
+      }
+      if (waits === 0) waiting.value += 1;
+      waits += 1;
+      await wait(pause, init.signal ?? undefined);
+    }
+  } finally {
+    if (waits > 0) waiting.value -= 1;
+  }
+}
+
+/**
+ * Asks until something answers or `signal` says to stop.
+ * @param {string} method
+ * @param {string} url
+ * @param {RequestInit} init
+ */
+async function answered(method, url, init) {
+  for (let pause = FIRST_PAUSE; ; pause = longer(pause)) {
     const answer = await attempt(method, url, init);
     if (answer) return answer;
     connection.value = "lost";
     await wait(pause, init.signal ?? undefined);
   }
 }
+
+/** @param {number} pause in milliseconds, as the next one is */
+const longer = (pause) => Math.min(2 * pause, LONGEST_PAUSE);
 
 /**
  * Asks once. Raises an error where no answer came: nobody knows then whether it was done.

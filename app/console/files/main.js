@@ -1,9 +1,9 @@
 // Starts the console: the frame around all pages.
 import { LiveRegions, announce } from "./announce.js";
-import { connection } from "./api.js";
+import { connection, waiting } from "./api.js";
 import { watchFocus } from "./focus.js";
 import { CurrentPage, Loading, match } from "./current-page.js";
-import { effect, html, render, useEffect, useState } from "./html.js";
+import { computed, effect, html, render, useEffect, useState } from "./html.js";
 import { groups } from "./navigation.js";
 import { listen, place, to } from "./router.js";
 import { session, startSession } from "./session.js";
@@ -78,18 +78,22 @@ function Navigation() {
   `;
 }
 
-/** Says that nothing answers, and that it is tried again. */
+const LOST = { text: "Connection lost, retrying", over: "Connected again" };
+const WAITING = { text: "The first attempt is still under way, waiting for its answer", over: "The answer is there" };
+const trouble = computed(() => (connection.value === "lost" ? LOST : waiting.value > 0 ? WAITING : null));
+
+/** Says that nothing answers, or that an answer is waited for, and that it is tried again. */
 function Connection() {
-  if (connection.value === "ok") return null;
+  if (!trouble.value) return null;
   return html`<div class="connection" role="region" aria-label="Connection">
-    <span class="spinner"></span> Connection lost, retrying…
+    <span class="spinner"></span> ${trouble.value.text}…
   </div>`;
 }
 
-let was = connection.value;
+let was = trouble.value;
 effect(() => {
-  if (connection.value !== was) announce(connection.value === "lost" ? "Connection lost, retrying." : "Connected again.");
-  was = connection.value;
+  if (trouble.value !== was) announce(`${trouble.value?.text ?? was?.over}.`);
+  was = trouble.value;
 });
 
 listen();
