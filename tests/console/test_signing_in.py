@@ -7,11 +7,11 @@ from playwright.async_api import Page, expect
 
 from app.store.session import fetch
 from tests.console.accessible import check_accessible
-from tests.console.browser import NARROW, Console
+from tests.console.browser import NARROW, Console, Visit
 from tests.console.keyboard import press, write
 from tests.console.watch import Watch
 from tests.sessions.provider import KNOWN, UNKNOWN
-from tests.support.people import link_for, sign_in
+from tests.support.people import COOKIE, link_for, sign_in
 from tests.support.store import store
 
 
@@ -164,3 +164,43 @@ async def _tell(page: Page, subject: str) -> None:
     await expect(field).to_be_focused()
     await page.keyboard.type(subject)
     await page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize(("status", "code"), [(500, "internal_error"), (429, "rate_limit_exceeded")])
+async def test_who_is_signed_in_cannot_be_read(visit: Visit, status: int, code: str) -> None:
+    """That says nothing of who they are: nobody is told to sign in, and it is read again when they ask."""
+    answer = {"error": {"code": code, "message": "Come back later."}, "request_id": "req_unread"}
+    visit.watch.expect(status)
+    await visit.context.route("**/api/v1/session", lambda route: route.fulfill(status=status, json=answer))
+    page = await visit.open("/teams")
+    note = page.locator(".error-note")
+    await expect(note).to_contain_text("Come back later.")
+    await expect(note).to_contain_text("req_unread")
+    await expect(page.get_by_role("heading", name="Teams", level=1)).to_be_visible()
+    await check_accessible(page)
+    await press(note.get_by_role("button", name="Try again"))
+    await expect(note).to_contain_text("Come back later.")
+
+    # A link isn't followed over the head of somebody who may be signed in.
+    assert visit.caller is not None
+    token = await link_for(visit.console.service.control_dsn, visit.caller.user_id)
+    other = await visit.context.new_page()
+    await other.goto(f"/console/sign-in#{token}")
+    await expect(other.locator(".error-note")).to_contain_text("Come back later.")
+    await check_accessible(other)
+    await visit.context.unroute("**/api/v1/session")
+    await press(other.locator(".error-note").get_by_role("button", name="Try again"))
+    await other.get_by_text("You are signed in as").wait_for()
+    await press(note.get_by_role("button", name="Try again"))
+    await page.get_by_role("button", name="New team").wait_for()
+
+
+async def test_several_sessions_cookies_are_said(visit: Visit) -> None:
+    """A page of another path or port may have added one: who is signed in is nobody then, and learns why."""
+    visit.watch.expect(401)
+    cookie = {"name": COOKIE, "value": "another", "url": f"{visit.console.origin}/api/v1/session"}
+    await visit.context.add_cookies([cookie])  # type: ignore[list-item]  # a cookie's shape
+    page = await visit.open("/databases")
+    await page.get_by_role("heading", name="Sign in").wait_for()
+    await page.locator(".error-note").get_by_text("There are several session cookies").wait_for()
+    await check_accessible(page)

@@ -6,9 +6,9 @@ import { CurrentPage, Loading, match } from "./current-page.js";
 import { computed, effect, html, render, useEffect, useState } from "./html.js";
 import { groups } from "./navigation.js";
 import { listen, place, to } from "./router.js";
-import { session, startSession } from "./session.js";
+import { session, sessionError, startSession } from "./session.js";
 import { Theme } from "./components/theme.js";
-import { SignedOut } from "./components/signed-out.js";
+import { SessionUnread, SignedOut } from "./components/signed-out.js";
 
 function Console() {
   const route = match(place.value.path)?.route;
@@ -28,7 +28,8 @@ function Console() {
 function Page({ route }) {
   if (route?.open || session.value) return html`<${CurrentPage} />`;
   if (session.value === null) return html`<${SignedOut} />`;
-  return html`<${Loading} title=${route?.title ?? "Headwater"} />`;
+  const title = route?.title ?? "Headwater";
+  return sessionError.value ? html`<${SessionUnread} title=${title} />` : html`<${Loading} title=${title} />`;
 }
 
 function Header() {

@@ -14,8 +14,11 @@ import { effect, signal } from "./html.js";
 
 const ROLES = ["viewer", "member", "admin", "owner"];
 
-/** undefined while it is asked for, null when nobody is signed in. */
+/** undefined while it isn't known, null when nobody is signed in. */
 export const session = signal(/** @type {Session | null | undefined} */ (undefined));
+
+/** Why the API didn't say who is signed in when it was last asked; null when it did. */
+export const sessionError = signal(/** @type {ApiError | null} */ (null));
 
 /** At the start: the server knows of some that they are not signed in. */
 export async function startSession() {
@@ -23,13 +26,17 @@ export async function startSession() {
   else await readSession();
 }
 
-/** Asks who is signed in, at the start and after signing in; raises nothing that means "nobody". */
+/** Asks who is signed in, at the start and after signing in; an error of the API's is in `sessionError`. */
 export async function readSession() {
   try {
-    session.value = (await api.get("/session")).data;
+    const { data } = await api.get("/session");
+    sessionError.value = null;
+    session.value = data;
   } catch (fault) {
     if (!(fault instanceof ApiError)) throw fault;
-    session.value = null;
+    sessionError.value = fault;
+    // With cookies that the API doesn't take somebody is nobody. Other errors say nothing of who they are.
+    session.value = fault.status === 401 ? null : undefined;
   }
 }
 

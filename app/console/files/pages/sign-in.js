@@ -5,7 +5,7 @@ import { html, useEffect, useState } from "../html.js";
 import { useResource } from "../live.js";
 import { passkeysWork, usePasskey } from "../passkeys.js";
 import { navigate, useArrival, useTitle } from "../router.js";
-import { readSession, session } from "../session.js";
+import { readSession, session, sessionError } from "../session.js";
 
 /** Out of the address before anything else happens: neither the history nor a copied address has it. */
 function takeToken() {
@@ -64,13 +64,14 @@ export default function SignIn() {
     return () => removeEventListener("hashchange", changed);
   }, []);
 
-  if (busy || (token && session.value === undefined)) {
+  if (busy || (token && session.value === undefined && !sessionError.value)) {
     return html`<h1 tabindex="-1" ref=${heading}>Sign in</h1>
       <p aria-busy="true"><span class="spinner"></span> Signing in…</p>`;
   }
   return html`
     <h1 tabindex="-1" ref=${heading}>Sign in</h1>
     <${ErrorNote} error=${error} />
+    <${ErrorNote} error=${sessionError.value} retry=${readSession} />
     ${error instanceof ApiError && error.code === "cross_origin_refused" && html`<${NeedsTls} />`}
     ${session.value ? html`<${SignedIn} token=${token} follow=${follow} />` : html`<${Ways} signIn=${signIn} />`}
   `;

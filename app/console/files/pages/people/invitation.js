@@ -6,7 +6,7 @@ import { Time } from "../../components/time.js";
 import { html, useState } from "../../html.js";
 import { useResource } from "../../live.js";
 import { to } from "../../router.js";
-import { readSession, session } from "../../session.js";
+import { readSession, session, sessionError } from "../../session.js";
 
 /** The token, which is then no longer in the address or the history. */
 function takeToken() {
@@ -80,7 +80,7 @@ function SignInFirst({ token, email }) {
     ${provider && email
       ? html`<p>Who has no account yet gets one by signing in through ${provider} as ${email}.</p>`
       : html`<p>Who has no account yet gets one from who runs this service.</p>`}
-    <${ErrorNote} error=${error} />
+    <${ErrorNote} error=${error ?? sessionError.value} />
     <div class="buttons">
       ${provider && email && html`<button type="button" onClick=${leave}>Sign in through ${provider}</button>`}
       <button type="button" class="primary" onClick=${readSession}>I have signed in</button>
