@@ -117,6 +117,11 @@ async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
         )
         assert "#" not in other.page.url
         await check_accessible(other.page)
+        async with other.context.expect_page() as opened:
+            await press(other.page.get_by_role("link", name="open the sign-in in another tab"))
+        beside = await opened.value
+        await beside.get_by_text("headwater users sign-in-link ID").wait_for()
+        await beside.close()
         guest = other.caller = await console.service.caller()
         await rename(console, guest, EVIL)
         await other.sign_in(guest)

@@ -1,5 +1,5 @@
 import { html } from "../html.js";
-import { useArrival, useTitle } from "../router.js";
+import { to, useArrival, useTitle } from "../router.js";
 import { readSession, sessionError } from "../session.js";
 import { ErrorNote } from "./error-note.js";
 
@@ -10,6 +10,7 @@ export function SignedOut() {
     <h1 tabindex="-1" ref=${useArrival()}>Sign in</h1>
     <${ErrorNote} error=${sessionError.value} retry=${readSession} />
     <p>Open the link that <code>make up</code> or <code>headwater users sign-in-link</code> printed. It works once.</p>
+    <p><a href=${to("/sign-in")}>Other ways to sign in</a></p>
   `;
 }
 

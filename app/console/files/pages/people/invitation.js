@@ -76,7 +76,7 @@ function SignInFirst({ token, email }) {
     }
   };
   return html`
-    <p>Sign in first: <a href=${to("/")} target="_blank">open the sign-in in another tab</a>, and come back to this one.</p>
+    <p>Sign in first: <a href=${to("/sign-in")} target="_blank">open the sign-in in another tab</a>, and come back to this one.</p>
     ${provider && email
       ? html`<p>Who has no account yet gets one by signing in through ${provider} as ${email}.</p>`
       : html`<p>Who has no account yet gets one from who runs this service.</p>`}
