@@ -19,7 +19,7 @@ from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.keyboard import choose, press, tab_to, write
 from tests.console.steps import begin, made
-from tests.support.answers import data_of
+from tests.support.answers import data_of, error_of
 from tests.support.client import OPERATOR_TOO, Caller
 from tests.support.model_server import script, sql
 from tests.support.ports import free_port
@@ -265,6 +265,31 @@ async def test_what_takes_no_key_is_not_repeated(visit: Visit) -> None:
     assert len(data_of(await caller.get(f"/webhook_endpoints/{endpoint['id']}/deliveries?event_type=ping"))) == 1
     outcomes = [one["outcome"] for one in data_of(await caller.get("/query_executions"))]
     assert sorted(outcomes) == ["executed", "succeeded", "translated"]
+
+
+async def test_a_change_of_a_blueprint_is_not_repeated(visit: Visit) -> None:
+    """Nor its deletion: neither takes a key, and a second deletion would say that there is no such blueprint."""
+    page, caller = visit.page, visit.caller
+    assert caller is not None
+    blueprint = {"name": "once", "sql_content": "CREATE TABLE t (id integer);"}
+    uuid = data_of(await caller.post("/blueprints", blueprint), 201)["uuid"]
+    visit.watch.expect_losses()
+    await lose_first_answers(visit.context)
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.method) if one.url.endswith(uuid) and one.method != "GET" else None)
+    await visit.open(f"/blueprints/{uuid}/change")
+    await page.get_by_text("1 statement for").wait_for()
+    await write(page.get_by_label("Description"), "Changed")
+    await press(page.get_by_role("button", name="Save"))
+    await is_told(page)
+    assert data_of(await caller.get(f"/blueprints/{uuid}"))["description"] == "Changed"
+    await visit.open(f"/blueprints/{uuid}")
+    await press(await confirms("Delete", "Delete", "once")(page))
+    await is_told(page)
+    await expect(page.locator(".connection")).to_have_count(0)
+    await check_accessible(page)
+    assert asked == ["PATCH", "DELETE"]
+    error_of(await caller.get(f"/blueprints/{uuid}"), 404, "not_found")
 
 
 async def test_an_engine_that_stops_and_goes_on(visit: Visit) -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from app.store.session import fetch
 from tests.console.accessible import check_accessible
@@ -207,3 +207,33 @@ async def test_several_sessions_cookies_are_said(visit: Visit) -> None:
     await page.get_by_role("heading", name="Sign in").wait_for()
     await page.locator(".error-note").get_by_text("There are several session cookies").wait_for()
     await check_accessible(page)
+
+
+@pytest.mark.parametrize("cookie_came", [True, False])
+async def test_a_link_whose_answer_is_lost_is_not_followed_again(console: Console, cookie_came: bool) -> None:
+    """It works once: to follow it again is refused. Who has the session's cookie all the same is signed in; others are
+    told that no answer came."""
+    service = console.service
+    token = await link_for(service.control_dsn, (await service.caller()).user_id)
+    followed: list[int] = []
+    async with console.visitor() as visit:
+
+        async def lose(route: Route) -> None:
+            answer = await route.fetch(headers=route.request.headers | {"Sec-Fetch-Site": "same-origin"})
+            followed.append(answer.status)
+            if not cookie_came:
+                await visit.context.clear_cookies()
+            await route.abort("connectionreset")
+
+        await visit.context.route("**/api/v1/sign_ins/links", lose)
+        visit.watch.expect_losses()
+        page = visit.page
+        await page.goto(f"/console/sign-in#{token}")
+        if cookie_came:
+            await page.get_by_role("heading", name="Databases", level=1).wait_for()
+        else:
+            await page.locator(".error-note").get_by_text("No answer came").wait_for()
+            await page.get_by_text("headwater users sign-in-link").wait_for()
+            await check_accessible(page)
+        await expect(page.locator(".connection")).to_have_count(0)
+        assert followed == [201]

@@ -46,6 +46,13 @@ export class ApiError extends Error {
   }
 }
 
+/** No answer came to what isn't repeated: nobody knows whether it was done. */
+export class NoAnswer extends Error {
+  constructor() {
+    super("No answer came: it may have been done, or not. Look before you do it again.");
+  }
+}
+
 /** Whether the API shows this to the person no more: they have left the team, or it is gone. @param {unknown} error */
 export const isRefused = (error) => error instanceof ApiError && [403, 404].includes(error.status);
 
@@ -188,7 +195,7 @@ async function answered(method, url, init) {
 const longer = (pause) => Math.min(2 * pause, LONGEST_PAUSE);
 
 /**
- * Asks once. Raises an error where no answer came: nobody knows then whether it was done.
+ * Asks once. Raises `NoAnswer` where none came.
  * @param {string} method
  * @param {string} url
  * @param {RequestInit} init
@@ -199,7 +206,7 @@ async function requestOnce(method, url, init) {
   connection.value = "lost";
   // Until something answers again.
   request("GET", address("/session"), {}).catch(() => {});
-  throw new Error("No answer came: it may have been done, or not. Look before you do it again.");
+  throw new NoAnswer();
 }
 
 /**

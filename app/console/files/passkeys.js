@@ -25,7 +25,8 @@ export async function addPasskey(name) {
 export async function usePasskey() {
   const { data } = await api.send("POST", "/sign_in_challenges");
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(data.options);
-  return api.send("POST", "/sign_ins/passkeys", { credential: await asked(() => navigator.credentials.get({ publicKey })) });
+  const credential = await asked(() => navigator.credentials.get({ publicKey }));
+  return api.send("POST", "/sign_ins/passkeys", { credential }, { keyless: true });
 }
 
 /** @param {() => Promise<Credential | null>} ask */

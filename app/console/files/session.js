@@ -5,6 +5,7 @@ import { effect, signal } from "./html.js";
 /** @typedef {"viewer" | "member" | "admin" | "owner"} Role */
 /**
  * @typedef {{
+ *   uuid: string,
  *   user: { id: number, name: string, email: string },
  *   teams: { id: number, name: string, role: Role }[],
  *   operator: boolean,

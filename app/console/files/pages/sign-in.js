@@ -1,5 +1,5 @@
 // Signing in: by the link whose token is in the address's fragment, by a passkey, or through a provider.
-import { ApiError, api } from "../api.js";
+import { ApiError, NoAnswer, api } from "../api.js";
 import { ErrorNote } from "../components/error-note.js";
 import { html, useEffect, useState } from "../html.js";
 import { useResource } from "../live.js";
@@ -33,18 +33,18 @@ export default function SignIn() {
   const signIn = async (way) => {
     setBusy(true);
     setError(null);
-    try {
-      await way();
-      await readSession();
-      navigate("/", { replace: true });
-    } catch (fault) {
-      setError(fault);
-      setBusy(false);
-    }
+    const before = session.value?.uuid;
+    const fault = await way().then(() => null, (/** @type {unknown} */ problem) => problem);
+    await readSession();
+    // The browser may have the cookie of an answer whose end was lost.
+    const opened = fault instanceof NoAnswer && session.value && session.value.uuid !== before;
+    if (!fault || opened) return navigate("/", { replace: true });
+    setError(fault);
+    setBusy(false);
   };
   const follow = () => {
     setToken("");
-    return signIn(() => api.send("POST", "/sign_ins/links", { token }));
+    return signIn(() => api.send("POST", "/sign_ins/links", { token }, { keyless: true }));
   };
   // A link is followed at once, but not over the head of somebody who is signed in: it may be another person's.
   useEffect(() => {
@@ -55,7 +55,7 @@ export default function SignIn() {
     setReturned(null);
     const { code, state, iss, error: refusal } = returned;
     if (refusal || !code) setError(new Error("The provider has not signed you in. Try again."));
-    else signIn(() => api.send("POST", "/sign_ins/provider", { code, state, ...(iss && { iss }) }));
+    else signIn(() => api.send("POST", "/sign_ins/provider", { code, state, ...(iss && { iss }) }, { keyless: true }));
   }, [returned]);
   // Another link may be followed on a page that is open.
   useEffect(() => {

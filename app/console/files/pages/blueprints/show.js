@@ -52,7 +52,7 @@ function actions(blueprint) {
       disabled=${!allowed}
       why=${why}
       typed=${blueprint.name}
-      call=${{ method: "DELETE", path: "/blueprints/{uuid}", params: { uuid: blueprint.uuid } }}
+      call=${{ method: "DELETE", path: "/blueprints/{uuid}", params: { uuid: blueprint.uuid }, keyless: true }}
       onDone=${() => navigate("/blueprints", { replace: true })}
     >
       <p>Databases that it was applied to stay as they are. It can't be brought back.</p>

@@ -45,7 +45,7 @@ function Form({ blueprint }) {
   const validation = useValidation(sql, definitions);
   const body = { name, description: description || null, sql_content: sql, variables: definitions };
   const call = blueprint
-    ? { method: "PATCH", path: "/blueprints/{uuid}", params: { uuid: blueprint.uuid }, body }
+    ? { method: "PATCH", path: "/blueprints/{uuid}", params: { uuid: blueprint.uuid }, body, keyless: true }
     : { method: "POST", path: "/blueprints", body };
   const crumbs = blueprint ? [...CRUMBS, { path: `/blueprints/${blueprint.uuid}`, label: blueprint.name }] : CRUMBS;
   const ready = name !== "" && sql.trim() !== "" && validation.answer?.valid !== false;
