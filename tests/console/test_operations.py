@@ -12,7 +12,7 @@ from app.operations import records as operations
 from app.operations.kinds import OperationStatus, OperationType
 from app.operations.reasons import ReasonCode, reason
 from app.store.session import transaction
-from tests.applications.support import applied
+from tests.applications.support import applied, ask
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.keyboard import choose, press
@@ -20,6 +20,8 @@ from tests.console.steps import begin, do, made
 from tests.support.answers import body_of, data_of
 from tests.support.store import store
 
+CONNECTIONS = 6
+"""Of a browser to a server that speaks HTTP/1.1."""
 BLUEPRINT = "CREATE TABLE notes (note varchar(80)); INSERT INTO notes VALUES ('<img src=/nowhere onerror=alert(1)>');"
 
 
@@ -73,6 +75,25 @@ async def test_a_worker_that_is_away_and_comes_back(console: Console, visit: Vis
         await page.locator(".under-way", has_text="clone").wait_for()
         await check_accessible(page)
     await expect(page.locator(".heading .status")).to_have_text("active")
+    await expect(page.locator(".under-way")).to_have_count(0)
+
+
+async def test_many_at_once(console: Console, visit: Visit) -> None:
+    """Each stream of events holds one of the six connections that a browser has to a server: the page follows one, and
+    reads on."""
+    database = await made(visit)
+    assert visit.caller is not None
+    streams: set[str] = set()
+    visit.page.on("request", lambda asked: streams.add(asked.url) if asked.url.endswith("/events") else None)
+    with console.service.frozen("worker"):
+        for number in range(CONNECTIONS):
+            await ask(visit.caller, database, f"CREATE TABLE t{number} (id integer);", wait=False)
+        page = await visit.open(f"/databases/{database['uuid']}")
+        await expect(page.locator(".under-way")).to_have_count(CONNECTIONS)
+        async with page.expect_response(lambda answer: "/operations?" in answer.url):
+            pass
+        assert len(streams) == 1
+        await check_accessible(page)
     await expect(page.locator(".under-way")).to_have_count(0)
 
 

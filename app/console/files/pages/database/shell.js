@@ -104,7 +104,10 @@ export function DatabasePage({ uuid, part = "", children }) {
   return html`
     <${Page} title=${database.name} crumbs=${crumbs} status=${html`<${Status} value=${database.status} />`}>
       ${database.status_reason && html`<p class="reason">${database.status_reason.message} <code>${database.status_reason.code}</code></p>`}
-      ${open.map((/** @type {Operation} */ one) => html`<${UnderWay} key=${one.uuid} known=${one} onEnd=${reload} />`)}
+      ${open.map(
+        (/** @type {Operation} */ one, /** @type {number} */ at) =>
+          html`<${UnderWay} key=${one.uuid} known=${one} followed=${at === 0} onEnd=${reload} />`,
+      )}
       <${Tabs}
         label="Parts of the database"
         tabs=${PARTS.map(([path, text]) => ({ path: `/databases/${uuid}${path}`, label: text }))}
@@ -115,9 +118,13 @@ export function DatabasePage({ uuid, part = "", children }) {
   `;
 }
 
-/** What is under way, in a line. @param {{ known: Operation, onEnd: () => void }} props */
-function UnderWay({ known, onEnd }) {
-  const operation = useOperation(known.uuid) ?? known;
+/**
+ * What is under way, in a line. Only the first is `followed`: a browser has six connections to a server, for all that it
+ * shows, and a stream holds one. The others are as they were last read.
+ * @param {{ known: Operation, followed: boolean, onEnd: () => void }} props
+ */
+function UnderWay({ known, followed, onEnd }) {
+  const operation = useOperation(followed ? known.uuid : null) ?? known;
   const over = ended(operation);
   useEffect(() => {
     if (over) onEnd();
