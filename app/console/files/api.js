@@ -1,12 +1,17 @@
 // The public API, for a session's cookie. Each change has an Idempotency-Key, so an attempt whose answer was lost is
 // repeated with the same key, and nothing is done twice.
+import { withTexts } from "./exact.js";
 import { signal } from "./html.js";
 
 /** @typedef {import("../types/api.js").paths} Paths */
 /** @typedef {import("../types/api.js").components["schemas"]} Schemas */
 /** @typedef {Record<string, string | number | boolean | string[] | null | undefined>} Query */
-/** @typedef {{ params?: Record<string, string | number>, query?: Query, signal?: AbortSignal }} ReadOptions */
+/**
+ * @typedef {{ params?: Record<string, string | number>, query?: Query, signal?: AbortSignal, exact?: boolean }} ReadOptions
+ *   `exact`: whole numbers beyond 2^53, which would be changed, are texts in the answer.
+ */
 /** @typedef {ReadOptions & { key?: string, keyless?: boolean }} SendOptions */
+/** @typedef {RequestInit & { exact?: boolean }} Asked */
 
 const ROOT = "/api/v1";
 const FIRST_PAUSE = 500;
@@ -100,7 +105,7 @@ export const api = {
    * }}
    */
   get: (/** @type {string} */ path, /** @type {ReadOptions} */ options = {}) =>
-    request("GET", address(path, options), { signal: options.signal }),
+    request("GET", address(path, options), { signal: options.signal, exact: options.exact }),
 
   /**
    * A change; the whole answer. `key` is that of the person's action; without one it is a new one. `keyless`: the API
@@ -156,7 +161,7 @@ export const api = {
  * a minute.
  * @param {string} method
  * @param {string} url
- * @param {RequestInit} init
+ * @param {Asked} init
  */
 async function request(method, url, init) {
   let waits = 0;
@@ -180,7 +185,7 @@ async function request(method, url, init) {
  * Asks until something answers or `signal` says to stop.
  * @param {string} method
  * @param {string} url
- * @param {RequestInit} init
+ * @param {Asked} init
  */
 async function answered(method, url, init) {
   for (let pause = FIRST_PAUSE; ; pause = longer(pause)) {
@@ -198,7 +203,7 @@ const longer = (pause) => Math.min(2 * pause, LONGEST_PAUSE);
  * Asks once. Raises `NoAnswer` where none came.
  * @param {string} method
  * @param {string} url
- * @param {RequestInit} init
+ * @param {Asked} init
  */
 async function requestOnce(method, url, init) {
   const answer = await attempt(method, url, init);
@@ -213,7 +218,7 @@ async function requestOnce(method, url, init) {
  * The parsed answer; null if there was none, or only that the service is away.
  * @param {string} method
  * @param {string} url
- * @param {RequestInit} init
+ * @param {Asked} init
  */
 async function attempt(method, url, init) {
   let response, text;
@@ -224,7 +229,7 @@ async function attempt(method, url, init) {
     if (init.signal?.aborted) throw fault;
     return null;
   }
-  const answer = parsed(text);
+  const answer = parsed(init.exact ? withTexts(text) : text);
   // A change that the service itself puts off is for the person to repeat, who sees why: its key stays the same.
   if (AWAY.includes(response.status) && (method === "GET" || !answer?.error)) return null;
   connection.value = "ok";

@@ -10,8 +10,9 @@ const PAGE = 100;
  *   query?: import("./api.js").Query,
  *   id?: (row: any) => string | number,
  *   every?: number,
+ *   exact?: boolean,
  * }} ListOptions `id`: what the next page starts after, the row's `uuid` or `id` unless it is given. `every`: after
- *   how many milliseconds the rows in sight are read again, while the page is shown; 0 is never.
+ *   how many milliseconds the rows in sight are read again, while the page is shown; 0 is never. `exact`: as in `api.js`.
  */
 /**
  * @typedef {{
@@ -32,8 +33,8 @@ const PAGE = 100;
  * @param {ListOptions} [options]
  * @returns {List}
  */
-export function useList(path, { params, query, id = idOf, every = 0 } = {}) {
-  const list = useMemo(() => new PagedList(path, { params, query, id }), [JSON.stringify([path, params, query])]);
+export function useList(path, { params, query, id = idOf, every = 0, exact } = {}) {
+  const list = useMemo(() => new PagedList(path, { params, query, id, exact }), [JSON.stringify([path, params, query])]);
   const [, drawn] = useState(0);
   useEffect(() => {
     list.onChange = () => drawn((one) => one + 1);
@@ -66,11 +67,12 @@ const idOf = (row) => row.uuid ?? row.id;
 
 class PagedList {
   /** @param {string} path @param {ListOptions} options */
-  constructor(path, { params, query, id = idOf }) {
+  constructor(path, { params, query, id = idOf, exact }) {
     this.path = path;
     this.params = params;
     this.query = query;
     this.id = id;
+    this.exact = exact;
     /** @type {any[] | undefined} */
     this.rows = undefined;
     this.hasMore = true;
@@ -109,7 +111,7 @@ class PagedList {
     const before = from > 0 ? this.rows?.[from - 1] : undefined;
     try {
       const query = { ...this.query, limit: PAGE, starting_after: before && this.id(before) };
-      const page = await api.get(this.path, { params: this.params, query, signal: this.stopping.signal });
+      const page = await api.get(this.path, { params: this.params, query, signal: this.stopping.signal, exact: this.exact });
       this.put(from, page.data, page.has_more);
       this.error = null;
     } catch (fault) {

@@ -35,7 +35,7 @@ export function shownBlueprint(blueprint, texts) {
  * }} props
  */
 export function BlueprintField({ engine, blueprint, onBlueprint, texts, onTexts, errors }) {
-  const list = useList("/blueprints");
+  const list = useList("/blueprints", { exact: true });
   const fits = list.rows?.filter((/** @type {any} */ row) => row.metadata?.dialects?.includes(engine) ?? true);
   const renamed = Object.fromEntries(Object.entries(errors).map(([name, text]) => [name.replace(/^blueprint_/, ""), text]));
   return html`

@@ -11,7 +11,7 @@ import { useResource } from "../../live.js";
  * @param {{ uuid: string, actions?: (blueprint: any) => any, children: (blueprint: any) => any }} props
  */
 export function BlueprintPage({ uuid, actions, children }) {
-  const { data, error, reload } = useResource((signal) => api.get("/blueprints/{uuid}", { params: { uuid }, signal }), [uuid]);
+  const { data, error, reload } = useResource((signal) => api.get("/blueprints/{uuid}", { params: { uuid }, signal, exact: true }), [uuid]);
   const blueprint = data?.data;
   const path = `/blueprints/${uuid}`;
   return html`<${Page}

@@ -1,5 +1,6 @@
 // Variables of a blueprint: declared by who writes it, filled in by who applies it.
 import { Field } from "../../components/field.js";
+import { typedNumber } from "../../exact.js";
 import { html } from "../../html.js";
 
 const TYPES = ["identifier", "string", "integer", "number", "boolean", "enum"];
@@ -50,10 +51,13 @@ function definition(row) {
  * @param {string} text
  */
 export function typed(type, text) {
-  if (NUMBERS.includes(type)) return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+  if (NUMBERS.includes(type)) return typedNumber(text, type === "integer").value;
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
   return text;
 }
+
+/** What keeps a number from being sent as it was typed. @param {string} type @param {string} text */
+const problemOf = (type, text) => (NUMBERS.includes(type) ? typedNumber(text, type === "integer").problem : undefined);
 
 /**
  * @param {{ variables: Row[], onVariables: (rows: Row[]) => void, found: string[], error?: string }} props `found`: the
@@ -74,7 +78,7 @@ export function Declarations({ variables, onVariables, found, error }) {
           <div class="filters">
             <${Field} label="Name" value=${row.name} onValue=${(/** @type {string} */ name) => change(at, { name })} autocomplete="off" spellcheck=${false} />
             <${Field} label="Type" value=${row.type} options=${TYPES} onValue=${(/** @type {string} */ type) => change(at, { type })} />
-            <${Field} label="Default" value=${row.default} onValue=${(/** @type {string} */ text) => change(at, { default: text })} autocomplete="off" />
+            <${Field} label="Default" value=${row.default} onValue=${(/** @type {string} */ text) => change(at, { default: text })} error=${problemOf(row.type, row.default)} autocomplete="off" />
             ${TEXTS.includes(row.type) &&
             html`<${Field} label="Pattern" value=${row.pattern ?? ""} onValue=${(/** @type {string} */ pattern) => change(at, { pattern })} spellcheck=${false} />`}
             ${TEXTS.includes(row.type) && bound(at, row, "max_length", "Most characters")}
@@ -101,7 +105,7 @@ export function Declarations({ variables, onVariables, found, error }) {
 
   /** @param {number} at @param {Row} row @param {string} name @param {string} label */
   function bound(at, row, name, label) {
-    return html`<${Field} label=${label} value=${row[name] ?? ""} inputmode="decimal" onValue=${(/** @type {string} */ text) => change(at, { [name]: text })} />`;
+    return html`<${Field} label=${label} value=${row[name] ?? ""} inputmode="decimal" onValue=${(/** @type {string} */ text) => change(at, { [name]: text })} error=${problemOf("number", String(row[name] ?? ""))} />`;
   }
 }
 
@@ -149,7 +153,7 @@ export function Values({ definitions, texts, onTexts, errors }) {
       value=${texts[name] ?? ""}
       onValue=${(/** @type {string} */ text) => onTexts({ ...texts, [name]: text })}
       hint=${bounds.filter(Boolean).join(", ")}
-      error=${errors[`variables.${name}`]}
+      error=${errors[`variables.${name}`] ?? problemOf(one.type, texts[name] ?? "")}
     />`;
   });
 }

@@ -18,7 +18,7 @@ const CRUMBS = [{ path: "/blueprints", label: "Blueprints" }];
 /** @param {import("../../router.js").PageProps} props */
 export default function WriteBlueprint({ params: { uuid } }) {
   const { data, error, reload } = useResource(
-    async (signal) => (uuid ? api.get("/blueprints/{uuid}", { params: { uuid }, signal }) : { data: null }),
+    async (signal) => (uuid ? api.get("/blueprints/{uuid}", { params: { uuid }, signal, exact: true }) : { data: null }),
     [uuid],
   );
   if (!may("member")) {
