@@ -215,7 +215,7 @@ async def test_an_application_shows_the_sql_that_it_ran(caller: Caller) -> None:
 
 async def test_an_answer_before_the_end(service: RunningService, caller: Caller) -> None:
     database = await caller.created()
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         for fields in ({"wait": False}, {"timeout": 1}):
             application = await ask(caller, database, "SELECT 1", **fields)
             assert application["status"] == "pending"

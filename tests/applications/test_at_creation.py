@@ -44,7 +44,7 @@ async def test_a_blueprint_that_fails_leaves_an_active_database(caller: Caller) 
 
 
 async def test_without_waiting(service: RunningService, caller: Caller) -> None:
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         body = body_of(await created(caller, TWO_TABLES, wait=False), 202)
     assert body["blueprint_application"]["status"] == "pending"
     assert (await ended(caller, body["blueprint_application"]))["status"] == "completed"
@@ -82,7 +82,7 @@ async def test_what_is_refused_makes_nothing(caller: Caller, service: RunningSer
 
 
 async def test_a_database_that_is_deleted_before(service: RunningService, caller: Caller) -> None:
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         body = body_of(await created(caller, TWO_TABLES, wait=False), 202)
         async with service.another_api(REVOCATION_TIMEOUT_SECONDS="0.1") as (http, _):
             other = Caller(http, caller.api_key, caller.user_id, caller.team_id, caller.key_id)

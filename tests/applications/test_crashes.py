@@ -65,7 +65,7 @@ async def test_a_transaction_that_was_committed_is_not_begun_anew(service: Runni
         adapters = Adapters(service.box)
         host, tenant = await tenant_of(service, database)
         adapter = await adapters.of_host(host)
-        with service.frozen("worker"):
+        async with service.frozen("worker"):
             application = await ask(caller, database, "CREATE TABLE a (id integer)", wait=False)
             async with adapter.script_session(tenant, 30) as session:
                 reference = await session.begin()
@@ -154,7 +154,7 @@ async def test_a_rehearsal_that_ends_each_time_is_begun_a_few_times(service: Run
     """Whatever ends it: what an attempt has left on the host shows that it was begun."""
     database = await caller.created(db_type="mysql")
     async with store(service.control_dsn):
-        with service.frozen("worker"):
+        async with service.frozen("worker"):
             application = await ask(caller, database, SLOW_REHEARSAL, wait=False, dry_run=True)
             query = "UPDATE blueprint_applications SET attempt = 3, losses = 2, scratch_name = $2 WHERE id = $1"
             await fetch(query, application["id"], engine_name())

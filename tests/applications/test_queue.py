@@ -64,7 +64,7 @@ async def test_a_database_that_is_deleted_meanwhile(caller: Caller, engine: str)
 
 async def test_a_database_that_is_not_active(service: RunningService, caller: Caller) -> None:
     database = await caller.created()
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         waiting = await ask(caller, database, "CREATE TABLE c (id integer)", wait=False)
         async with store(service.control_dsn):
             await fetch("UPDATE databases SET status = 'paused' WHERE uuid = $1", database["uuid"])

@@ -147,7 +147,7 @@ async def test_a_transaction_that_is_not_ours_any_more(
 
         monkeypatch.setattr(adapter, "script_session", misread)
         script = f"CREATE TABLE proof (i int); CREATE TABLE other (i int); {last}"
-        with service.frozen("worker"):
+        async with service.frozen("worker"):
             asked = await ask(caller, database, script, dry_run=dry_run, wait=False)
             application = await find(asked["id"])
             assert application is not None

@@ -38,7 +38,7 @@ async def test_an_hour_of_live_updates(console: Console) -> None:
     async with console.person() as visit:
         database = await made(visit)
         assert visit.caller is not None
-        with console.service.frozen("worker"):
+        async with console.service.frozen("worker"):
             body_of(await visit.caller.post(f"/databases/{database['uuid']}/backups", {}), 202)
             (operation,) = [
                 one

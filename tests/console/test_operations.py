@@ -28,7 +28,7 @@ BLUEPRINT = "CREATE TABLE notes (note varchar(80)); INSERT INTO notes VALUES ('<
 async def test_one_that_waits_is_cancelled(console: Console, visit: Visit) -> None:
     database = await made(visit)
     assert visit.caller is not None
-    with console.service.frozen("worker"):
+    async with console.service.frozen("worker"):
         body_of(await visit.caller.post(f"/databases/{database['uuid']}/backups", {"description": "to stop"}), 202)
         page = await visit.open(f"/databases/{database['uuid']}")
         await press(page.locator(".under-way", has_text="backup").get_by_role("link", name="Steps"))
@@ -67,7 +67,7 @@ async def put_off(console: Console, database: str) -> None:
 async def test_a_worker_that_is_away_and_comes_back(console: Console, visit: Visit) -> None:
     database = await made(visit)
     page = await visit.open(f"/databases/{database['uuid']}")
-    with console.service.frozen("worker"):
+    async with console.service.frozen("worker"):
         dialog = await begin(page, "Clone")
         await press(dialog.get_by_role("button", name="Clone", exact=True))
         await page.get_by_role("heading", name="orders-clone", level=1).wait_for()
@@ -85,7 +85,7 @@ async def test_many_at_once(console: Console, visit: Visit) -> None:
     assert visit.caller is not None
     streams: set[str] = set()
     visit.page.on("request", lambda asked: streams.add(asked.url) if asked.url.endswith("/events") else None)
-    with console.service.frozen("worker"):
+    async with console.service.frozen("worker"):
         for number in range(CONNECTIONS):
             await ask(visit.caller, database, f"CREATE TABLE t{number} (id integer);", wait=False)
         page = await visit.open(f"/databases/{database['uuid']}")

@@ -129,7 +129,7 @@ async def test_somebodys_operation_is_retried_and_cancelled(console: Console) ->
     database = await tenant.created("waiting")
     async with service.another_api(TEMPORAL_UI_URL="https://temporal.example.com") as (http, _):
         other = Console(dataclasses.replace(service, http=http), console.browser)
-        with service.frozen("worker"):
+        async with service.frozen("worker"):
             body_of(await tenant.post(f"/databases/{database['uuid']}/backups", {}), 202)
             await put_off(console, database["uuid"])
             async with other.person(await service.caller(scopes=OPERATOR_TOO, http=http)) as visit:

@@ -36,7 +36,7 @@ async def test_a_password_that_was_begun_by_an_api_that_died(visit: Visit) -> No
     dialog = await begin(page, "New user")
     await write(dialog.get_by_label("Name"), "reporting")
     async with store(service.control_dsn):
-        with service.frozen("worker"):
+        async with service.frozen("worker"):
             await press(dialog.get_by_role("button", name="Make the user"))
             await until(lambda: keys)
             await until(lambda: fetch(_COMMITTED, keys[0]))

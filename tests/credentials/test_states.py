@@ -273,7 +273,7 @@ async def test_an_answer_that_takes_too_long_is_learned_later(service: RunningSe
     path, key = f"/databases/{made['uuid']}/credential_rotations", str(uuid4())
     async with service.another_api(REVOCATION_TIMEOUT_SECONDS="0.2") as (http, _):
         hasty = Caller(http, caller.api_key, caller.user_id, caller.team_id, caller.key_id)
-        with service.frozen("worker"):
+        async with service.frozen("worker"):
             answer = await hasty.post(path, {}, key=key)
             error_of(answer, 503, "credentials_pending")
             assert answer.headers["Retry-After"]

@@ -68,14 +68,17 @@ async def _is_started(workflow_id: str) -> bool:
 
 async def test_an_api_that_is_killed_while_a_client_waits(service: RunningService) -> None:
     key = str(new_uuid())
-    with service.frozen("worker"):
-        async with service.another_api(IDEMPOTENCY_LEASE_SECONDS="1") as (http, process), store(service.control_dsn):
-            caller = await service.caller(http=http)
-            asked = asyncio.create_task(caller.create(wait=True, key=key))
-            rows = await until(lambda: fetch("SELECT uuid FROM databases WHERE team_id = $1", caller.team_id))
-            await process.kill()
-            (lost,) = await asyncio.gather(asked, return_exceptions=True)
-            assert isinstance(lost, httpx.HTTPError)
+    async with (
+        service.frozen("worker"),
+        service.another_api(IDEMPOTENCY_LEASE_SECONDS="1") as (http, process),
+        store(service.control_dsn),
+    ):
+        caller = await service.caller(http=http)
+        asked = asyncio.create_task(caller.create(wait=True, key=key))
+        rows = await until(lambda: fetch("SELECT uuid FROM databases WHERE team_id = $1", caller.team_id))
+        await process.kill()
+        (lost,) = await asyncio.gather(asked, return_exceptions=True)
+        assert isinstance(lost, httpx.HTTPError)
     retrying = Caller(service.http, caller.api_key, caller.user_id, caller.team_id, caller.key_id)
     answer = await until(lambda: unless_in_progress(retrying, key))
     assert answer is not None
@@ -93,7 +96,7 @@ async def unless_in_progress(caller: Caller, key: str) -> httpx.Response | None:
 
 async def test_a_delete_while_it_is_provisioning(service: RunningService) -> None:
     caller = await service.caller()
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         uuid = data_of(await caller.create(), 202)["uuid"]
         deleted = data_of(await caller.delete(f"/databases/{uuid}"))
     assert (deleted["cancelled_provision_jobs"], deleted["has_remote_resources"]) == (1, False)

@@ -114,7 +114,7 @@ async def test_applications_under_way(service: RunningService, apis: Apis) -> No
     made = data_of(await caller.post("/blueprints", {"name": "notes", "sql_content": SQL}), 201)
     body = {"blueprint_uuid": made["uuid"], "wait": False, "dry_run": True}
     paths = [f"/databases/{database['uuid']}/blueprint_applications" for database in databases]
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         answers = await asyncio.gather(*(pair.at_once(8, "POST", path, body) for path in paths))
         assert passed([*answers[0], *answers[1]], 429, "too_many_under_way", "blueprint_applications") == LIMIT
         created = await pair.callers[0].create(blueprint_uuid=made["uuid"])

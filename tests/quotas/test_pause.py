@@ -75,22 +75,19 @@ async def test_what_cannot_be_paused_says_why(operator: Operator, caller: Caller
     data_of(await caller.delete(f"/databases/{made['uuid']}"))
     for verb in ("pause", "resume"):
         assert "The database is deleted" in await headwater.refusal("databases", verb, made["uuid"])
-    with operator.service.frozen("worker"):
+    async with operator.service.frozen("worker"):
         begun = data_of(await caller.create(), 202)
         assert "The database is provisioning" in await headwater.refusal("databases", "pause", begun["uuid"])
 
 
 async def test_a_pause_and_a_deletion_at_once_end_deleted(operator: Operator, caller: Caller) -> None:
     made = await caller.created()
-    with operator.service.frozen("worker"):
-        # Asked for while nobody works, all three are on their way at once.
-        async with store(operator.service.control_dsn):
-            await moves.pause(DEFAULT_PLANS, UUID(made["uuid"]))
-            await moves.resume(UUID(made["uuid"]))
-            deleting = asyncio.create_task(caller.delete(f"/databases/{made['uuid']}"))
-            await until(
-                lambda: fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'deleted'", UUID(made["uuid"]))
-            )
+    # Asked for while nobody works, all three are on their way at once.
+    async with operator.service.frozen("worker"), store(operator.service.control_dsn):
+        await moves.pause(DEFAULT_PLANS, UUID(made["uuid"]))
+        await moves.resume(UUID(made["uuid"]))
+        deleting = asyncio.create_task(caller.delete(f"/databases/{made['uuid']}"))
+        await until(lambda: fetch("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'deleted'", UUID(made["uuid"])))
     data_of(await deleting)
     assert await refused(made)
     assert (await operator.inspect(made))["status"] == "deleted"

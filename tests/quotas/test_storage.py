@@ -61,7 +61,7 @@ async def test_what_autovacuum_has_been_over_is_given_back_too(operator: Operato
     async with session_of(made) as session:
         await session.load(FILLING_MB)
     await operator.until_enforced(made, lambda record: record.frozen_at)
-    with operator.service.frozen("worker"):  # or it gives the room back before
+    async with operator.service.frozen("worker"):  # or it gives the room back before
         async with session_of(made) as session:
             await session.run("DELETE FROM loaded WHERE right(t, 1) <> 'a'")
         # In a session of its own: the other one's count of dead rows has arrived.

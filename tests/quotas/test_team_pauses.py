@@ -62,7 +62,7 @@ async def test_an_operators_pause_is_not_the_teams(operator: Operator, caller: C
 @pytest.mark.parametrize("reason", [PauseReason.RUNTIME, PauseReason.STORAGE])
 async def test_nor_is_the_plans(operator: Operator, caller: Caller, reason: PauseReason) -> None:
     made = await caller.created()
-    with operator.service.frozen("worker"):  # or a measurement finds that nothing is used up
+    async with operator.service.frozen("worker"):  # or a measurement finds that nothing is used up
         async with store(operator.service.control_dsn), transaction():
             record = await records.find_owned(made["uuid"], [caller.team_id], lock=True)
             assert record is not None
@@ -75,7 +75,7 @@ async def test_nor_is_the_plans(operator: Operator, caller: Caller, reason: Paus
 
 async def test_cancelling_a_teams_pause_lifts_no_operators(operator: Operator, caller: Caller) -> None:
     made = await caller.created()
-    with operator.service.frozen("worker"):
+    async with operator.service.frozen("worker"):
         async with store(operator.service.control_dsn), transaction():
             record = await records.find_owned(made["uuid"], [caller.team_id], lock=True)
             assert record is not None

@@ -237,7 +237,7 @@ async def test_once_the_grace_is_over_nothing_brings_it_back_though_the_data_is_
     await delete(caller, made)
     # The worker is at rest then: frozen in a transaction, it would keep the team locked.
     await operator.deletion_says(made, (await operator.inspect(made))["destroy_at"][:10])
-    with operator.service.frozen("worker"):
+    async with operator.service.frozen("worker"):
         await operator.sql("UPDATE databases SET destroy_at = now() WHERE uuid = $1", UUID(made["uuid"]))
         async with store(operator.service.control_dsn):
             with pytest.raises(DatabaseDestroyed):

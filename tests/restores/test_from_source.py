@@ -207,7 +207,7 @@ async def test_cancelling_leaves_nothing(
     source = await filled(caller, engine)
     backup = await backed_up(caller, source)
     async with AsyncExitStack() as filling:
-        with service.frozen("worker"):
+        async with service.frozen("worker"):
             body = body_of(await caller.create("again", source={"backup_uuid": backup["uuid"]}), 202)
             uuid = UUID(body["data"]["uuid"])
             await filling.enter_async_context(transfers_lock(uuid))

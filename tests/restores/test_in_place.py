@@ -69,7 +69,7 @@ async def test_one_that_is_paused_stays_so(caller: Caller, engine: Engine) -> No
 async def test_a_second_one_and_a_deletion(service: RunningService, caller: Caller, engine: Engine) -> None:
     made = await filled(caller, engine)
     backup = await backed_up(caller, made)
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         first = body_of(await _restore(caller, made, backup, wait=False), 202)
         second = error_of(await _restore(caller, made, backup, wait=False), 409, "restoration_in_progress")
     assert second["details"]["operation_uuid"] == first["operation"]["uuid"]
@@ -88,7 +88,7 @@ async def test_cancelled_before_anything_is_touched(
     backup = await backed_up(caller, made)
     async with session(made) as tenant:
         await tenant.execute("INSERT INTO visits VALUES (100, 'later')")
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         asked = body_of(await _restore(caller, made, backup, wait=False), 202)
         data_of(await caller.post(f"/operations/{asked['operation']['uuid']}/cancellations", None))
     assert (await ended(caller, asked["operation"]["uuid"]))["status"] == "cancelled"

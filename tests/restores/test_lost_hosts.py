@@ -212,7 +212,7 @@ async def test_an_application_that_was_running_ends_with_the_host(place: Place) 
     """Its reference is of a transaction that the other host has committed, and its journal says that all is done."""
     made, elsewhere = await place.filled(), await filled(place.caller, place.engine)
     await backed_up(place.caller, made)
-    with place.service.frozen("worker"):
+    async with place.service.frozen("worker"):
         running, waiting = [await ask(place.caller, made, TWO_TABLES, wait=False) for _ in range(2)]
         await fetch(
             "UPDATE blueprint_applications SET status = 'running', started_at = now(), attempt = 1,"

@@ -25,7 +25,7 @@ async def weather(service: RunningService, *, seed: int, keys: int, each: int, a
     wanted = requests(dice, keys=keys, each=each)
     async with Processes(service, 2).running() as processes, store(service.control_dsn):
         async with processes.killed_at_random(dice):
-            with service.frozen("worker"):  # so that requests which wait are killed while they do
+            async with service.frozen("worker"):  # so that requests which wait are killed while they do
                 raging = asyncio.create_task(rage(caller, processes, wanted, dice, at_once=at_once))
                 await asyncio.sleep(_CALM_SECONDS)
             answers = await raging

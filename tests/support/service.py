@@ -3,10 +3,8 @@
 So a test can kill them, and this process's one connection pool stays the tests' own.
 """
 
-import os
-import signal
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +25,7 @@ from app.local.temporal import TemporalService
 from tests.servers import RunningServer
 from tests.support.client import ALL_SCOPES, UNHURRIED, Caller, new_caller
 from tests.support.forks import ForkedApi, ForkedWorker
+from tests.support.freezing import frozen
 from tests.support.model_server import MODEL, ModelServer, model_server
 from tests.support.namespaces import new_namespace
 from tests.support.ports import free_port
@@ -96,15 +95,9 @@ class RunningService:
         """SIGKILL."""
         await self.processes.pop(name).kill()
 
-    @contextmanager
-    def frozen(self, name: str) -> Iterator[None]:
-        """Stops the process with SIGSTOP for the block."""
-        pid = self.processes[name].pid
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
+    def frozen(self, name: str) -> AbstractAsyncContextManager[None]:
+        """`api` or `worker` stands still for the block, and holds nothing of our database."""
+        return frozen(self.processes[name].pid, self.control_dsn)
 
     async def start_stopped(self) -> list[str]:
         """Starts the API and the worker if they have ended; returns which."""

@@ -3,10 +3,8 @@
 Events are committed from the test's process, as any change commits them.
 """
 
-import os
-import signal
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from app.outbox.event_types import EventType
 from app.store.session import fetch, transaction
 from tests.support.client import Caller
 from tests.support.forks import ForkedWorker
+from tests.support.freezing import frozen
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.namespaces import new_namespace
 from tests.support.receiver import Receiver
@@ -63,14 +62,8 @@ class Delivering:
         """SIGKILL."""
         await self.processes.pop(name).kill()
 
-    @contextmanager
-    def frozen(self, name: str) -> Iterator[None]:
-        pid = self.processes[name].pid
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
+    def frozen(self, name: str) -> AbstractAsyncContextManager[None]:
+        return frozen(self.processes[name].pid, self.environ["HEADWATER_CONTROL_DSN"])
 
     async def start_stopped(self) -> list[str]:
         """Starts the workers that have ended; returns which."""

@@ -38,7 +38,7 @@ async def test_the_api_is_killed_after_its_commit(running: Delivering, target: R
     try:
         async with httpx.AsyncClient(base_url=api.url, timeout=30) as http:
             other = Caller(http, caller.api_key, caller.user_id, caller.team_id, caller.key_id)
-            with running.frozen(WEBHOOKS):
+            async with running.frozen(WEBHOOKS):
                 asked = asyncio.create_task(other.create("doomed", wait=True, key=str(uuid4())))
                 await until(lambda: fetch("SELECT 1 FROM events WHERE team_id = $1", caller.team_id))
                 await process.kill()

@@ -19,7 +19,7 @@ async def begun_before(running: Delivering, target: Receiver, where: str) -> tup
     """An endpoint, its team, and a delivery as version 0.1.0 left it to its workflow."""
     caller = await running.api.caller()
     endpoint, _ = await subscribed(caller, target.url(where))
-    with running.frozen(WEBHOOKS):
+    async with running.frozen(WEBHOOKS):
         await emit(caller)
         await dispatch(100, first_wait=0)
         await fetch("UPDATE webhook_endpoints SET next_attempt_at = NULL WHERE id = $1", endpoint)

@@ -41,7 +41,7 @@ async def _deeds(client: Client, database: str, patience: timedelta) -> list[str
 async def test_a_provisioning_whose_workflow_was_terminated_goes_on(
     service: RunningService, caller: Caller, client: Client
 ) -> None:
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         answer = await caller.create("left-alone")
         uuid = answer.json()["data"]["uuid"]
         handle = client.get_workflow_handle(provision_workflow_id(UUID(uuid)))
@@ -117,7 +117,7 @@ async def test_a_backup_keeps_its_queue_and_its_priority(
 ) -> None:
     """One that a restore waits for, with the database closed, waits behind no dump that gives way to clients."""
     uuid = (await caller.created())["uuid"]
-    with service.frozen("worker"):
+    async with service.frozen("worker"):
         backup = await add_backup(
             await database_row(uuid), kind=kind, status=BackupStatus.RUNNING, priority=PRIORITIES[kind]
         )
