@@ -100,8 +100,13 @@ class DatabaseCreation:
         """What fills it; found in `begin`."""
         self._made_with = self._kind.connections
         """The connections that the member which it took allows so far, if these are fewer."""
-        self.claimed: DatabaseRecord | None = None
-        """The member of the warm pool that it took."""
+        self._made: DatabaseRecord | None = None
+        """The row as it was written: a member of the warm pool that was taken, or a new database."""
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it took a member of the warm pool."""
+        return self._made is not None and self._made.status is DatabaseStatus.ACTIVE
 
     async def immediate(self, store_answer: StoreAnswer) -> Answer | None:
         """Claims a member, appends the event and stores the answer, all in one statement, where nothing else has to be
@@ -135,7 +140,8 @@ class DatabaseCreation:
             if done:
                 self._members.prefetch(self._kind)
             if done == len(steps):
-                self._note_claim(record, perf_counter() - started)
+                self._made = record
+                count_claim(record.engine, record.region, "hit", perf_counter() - started)
                 return answer
             if done:
                 return None
@@ -153,7 +159,7 @@ class DatabaseCreation:
             await check_bound(self._plans, RESTORATIONS, team.id)
         if blueprint is not None:
             await check_bound(self._plans, UNDER_WAY, team.id)
-        record = await self._claim_or_insert(team)
+        record = self._made = await self._claim_or_insert(team)
         await append_event_for(self._plans, _EVENTS[record.status], record)
         start = await self._request_workflow(record)
         if blueprint is not None:
@@ -162,7 +168,8 @@ class DatabaseCreation:
             # one workflow by itself.
             application = await start_next(record.id, relayed=start is not None)
             start = start or application
-        settled = record.status is DatabaseStatus.ACTIVE and start is None and blueprint is None
+        made = record.status is DatabaseStatus.ACTIVE
+        settled = (start is None and blueprint is None) if made else not self._wait_seconds
         return Accepted(subject=str(record.uuid), start=start, settled=settled)
 
     async def _find_source(self) -> None:
@@ -196,8 +203,11 @@ class DatabaseCreation:
 
     async def finish(self, subject: str) -> Answer:
         """Waits for the database, its limits and its blueprint's application, each if there is something to wait for.
-        Raises `NotFound` when it was deleted meanwhile."""
-        record = self.claimed or await await_active(self._watch, UUID(subject), self._wait_seconds)
+        Without a wait a new database is answered as it was written, however soon it is made. Raises `NotFound` when it
+        was deleted meanwhile."""
+        record = self._made
+        if record is None or (record.status is DatabaseStatus.PROVISIONING and self._wait_seconds):
+            record = await await_active(self._watch, UUID(subject), self._wait_seconds)
         if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
             _, record = await await_limits(self._watch, record.uuid, self._limits_seconds)
         body = self._describe(record, await accepted_on(record.uuid, operation_type(self._request.source)))
@@ -247,7 +257,7 @@ class DatabaseCreation:
         record = self._owned(member, team)
         self._made_with = min(member.connections, self._kind.connections)
         await execute_chain(assign(record, user), insertion(OperationType.CREATE, record, at=record.created_at))
-        self._note_claim(record, took)
+        count_claim(record.engine, record.region, "hit", took)
         return record
 
     def _owned(self, member: ReadyMember, team: TeamRecord) -> DatabaseRecord:
@@ -273,10 +283,6 @@ class DatabaseCreation:
             updated_at=now,
             provisioned_at=now,
         )
-
-    def _note_claim(self, record: DatabaseRecord, seconds: float) -> None:
-        self.claimed = record
-        count_claim(record.engine, record.region, "hit", seconds)
 
     def _describe(self, record: DatabaseRecord, operation: OperationReference | UnsetType) -> CreatedDatabase:
         view = full_view(self._plans, record, self._box)

@@ -8,6 +8,7 @@ from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.in_process import LoneApi
 from tests.support.meeting import meet
+from tests.support.store import execute_at
 
 
 async def test_defaults(lone: LoneApi) -> None:
@@ -21,6 +22,32 @@ async def test_defaults(lone: LoneApi) -> None:
         "warning_threshold_pct": None,
     }
     assert made["limits"] == {"storage_hard_limit_gb": 0.5, "connection_hard_limit": 10, "warning_threshold_pct": 80}
+
+
+# A worker that is quicker than any: the database is there before the request's commit has returned.
+_MADE_AT_ONCE = """
+CREATE FUNCTION make() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE databases SET status = 'active', provisioned_at = now() WHERE id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER made AFTER INSERT ON databases DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION make();
+"""
+
+
+async def test_without_a_wait_it_is_being_provisioned_however_soon_it_is_made(
+    lone: LoneApi, control_admin_dsn: str
+) -> None:
+    await execute_at(control_admin_dsn, _MADE_AT_ONCE)
+    caller = await lone.caller()
+    answer = body_of(await caller.create(key="one"), 202)
+    assert (answer["data"]["status"], answer["operation"]["status"]) == ("provisioning", "pending")
+    assert answer["provisioning"]["completed"] is False
+    assert body_of(await caller.create(key="one"), 202)["idempotency_replay"] is True
+    uuid = answer["data"]["uuid"]
+    assert data_of(await caller.get(f"/databases/{uuid}"))["status"] == "active"
+    assert data_of(await caller.create(wait=True), 201)["status"] == "active"
 
 
 async def test_names_need_not_be_unique(lone: LoneApi) -> None:
