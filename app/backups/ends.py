@@ -119,6 +119,14 @@ async def end_of_undeleted(database_id: int) -> None:
         await break_off(backup, ReasonCode.UNDELETED)
 
 
+async def end_unattended(database_id: int) -> None:
+    """Of a database that is closed for a restore, with its row locked: a backup by schedule that waits for a worker
+    gives way to the one that is taken now, of the same data. It would keep the tenant shut out for as long as others'
+    dumps take that give way to clients."""
+    for backup in await records.unattended_of(database_id):
+        await break_off(backup, ReasonCode.SUPERSEDED)
+
+
 async def break_off(backup: UUID, because: ReasonCode) -> None:
     """Nobody needs it any more, in the transaction that says why, with its database's row locked. Does nothing to one
     that has ended. Its workflow learns of it from the row, if not from the signal."""

@@ -144,6 +144,9 @@ async def was_of_database(backup: UUID, database_id: int) -> bool:
     return await fetch_exists("SELECT 1 FROM backups WHERE uuid = $1 AND database_id = $2", backup, database_id)
 
 
+SILENT_SECONDS = 60
+"""So long after its last sign of life an attempt is over."""
+
 HELD = (
     "EXISTS (SELECT FROM restorations r WHERE r.ended_at IS NULL AND (r.backup_uuid = backups.uuid"
     " OR r.before_uuid = backups.uuid))"
@@ -191,6 +194,17 @@ async def under_way_of(database_id: int, kind: BackupKind | None = None) -> list
         " AND ($2::text IS NULL OR kind = $2) ORDER BY id",
         database_id,
         None if kind is None else kind.value,
+    )
+
+
+async def unattended_of(database_id: int) -> list[UUID]:
+    """The backups by schedule of a database that have been admitted, and wait for a worker: no attempt is at them."""
+    return await fetch_values(
+        UUID,
+        "SELECT uuid FROM backups WHERE database_id = $1 AND kind = 'scheduled' AND status IN ('pending', 'running')"
+        " AND admitted_at IS NOT NULL AND coalesce(beat_at < now() - make_interval(secs => $2), true) ORDER BY id",
+        database_id,
+        SILENT_SECONDS,
     )
 
 

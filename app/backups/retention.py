@@ -24,8 +24,6 @@ FULL = "The team's backups take as much in the store as its tier allows."
 BEFORE_CHANGES = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
 """They keep what there is before something else is done, which goes on where nothing is there to be kept, and waits for
 them."""
-_SILENT_SECONDS = 60
-"""So long after its last sign of life an attempt is over."""
 
 _REMOVABLE = """
 status IN ('failed', 'cancelled', 'expired', 'deleted') AND removed_at IS NULL
@@ -173,6 +171,7 @@ class _Kept(msgspec.Struct, frozen=True):
     uuid: UUID
     database_id: int | None
     plan: str
+    consistent_at: datetime
     over: bool
 
 
@@ -185,13 +184,15 @@ async def expire(terms: BackupTerms, database: UUID) -> int:
         kept = await fetch_all(
             _Kept,
             """
-            SELECT id, uuid, database_id, plan, coalesce(expires_at <= now(), false) AS over FROM backups
-            WHERE database_uuid = $1 AND status = 'completed' ORDER BY consistent_at DESC, id DESC FOR NO KEY UPDATE
+            SELECT id, uuid, database_id, plan, consistent_at, coalesce(expires_at <= now(), false) AS over FROM backups
+            WHERE database_uuid = $1 AND status = 'completed' ORDER BY id FOR NO KEY UPDATE
             """,
             database,
         )
         if not kept:
             return 0
+        # Locked by their ids, as everybody does who locks several.
+        kept.sort(key=lambda one: (one.consistent_at, one.id), reverse=True)
         rules = await find_rules(terms.plans, kept[0].database_id, kept[0].plan)
         first = sorted(kept, key=lambda one: restored is None or one.uuid != restored.uuid)
         over = [one.id for one in first[rules.keep_last :] if one.over]
@@ -225,7 +226,7 @@ async def find_removable(region: str, most: int, *, without: list[UUID]) -> list
         """,  # noqa: S608 - our own words
         most,
         without,
-        _SILENT_SECONDS,
+        records.SILENT_SECONDS,
         region,
     )
 

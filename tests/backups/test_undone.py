@@ -9,6 +9,7 @@ import pytest
 
 from app.backups.admission import BackupLimits, admit_waiting
 from app.backups.final import FinalBackupPending, FinalBackups
+from app.backups.requests import request_backup
 from app.backups.restores import in_place, records
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.queues import backup_workflow_id, restarted_workflow_id, restore_workflow_id
@@ -100,6 +101,40 @@ async def test_what_there_is_is_backed_up_for_no_restore_that_has_ended(lone: Lo
     rows = await fetch("SELECT uuid, status FROM backups WHERE kind = 'before_restore' ORDER BY id")
     assert [row["status"] for row in rows] == ["cancelled"] * 3
     assert [one for one in await _signalled() if "backup" in one] == [backup_workflow_id(row["uuid"]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("kind", "silent_seconds", "goes"),
+    [
+        (BackupKind.SCHEDULED, None, True),
+        (BackupKind.SCHEDULED, 61, True),
+        (BackupKind.SCHEDULED, 5, False),
+        (BackupKind.MANUAL, None, False),
+    ],
+    ids=["no worker has it", "its worker died", "it is being taken", "a client asked for it"],
+)
+async def test_a_restore_waits_for_no_scheduled_backup_without_a_worker(
+    lone: LoneApi, kind: BackupKind, silent_seconds: int | None, goes: bool
+) -> None:
+    caller, database = await active(lone)
+    source = await add_backup(await database_row(str(database)), kind=BackupKind.MANUAL, format=_DUMPED, quotas="{}")
+    async with transaction():
+        waiting = await request_backup(await row(database), kind)
+    assert await admit_waiting(BackupLimits()) == 1
+    if silent_seconds is not None:
+        await fetch(
+            "UPDATE backups SET status = 'running', attempts = 1, beat_at = now() - make_interval(secs => $2)"
+            " WHERE uuid = $1",
+            waiting.record.uuid,
+            silent_seconds,
+        )
+    await _closed(caller, database, source)
+    assert (await status_of(waiting.record.uuid) == "cancelled") is goes
+    assert await admit_waiting(BackupLimits()) == int(goes)
+    signalled = [one for one in await _signalled() if "backup" in one]
+    assert signalled == ([backup_workflow_id(waiting.record.uuid)] if goes else [])
+    ended = await fetch("SELECT type FROM operations WHERE reason->>'code' = 'superseded'")
+    assert [one["type"] for one in ended] == (["backup"] if goes else [])
 
 
 @pytest.mark.parametrize("way", ["cancelled", "deleted", "host lost"])

@@ -165,6 +165,7 @@ async def back_up_first(plans: Plans, restoration: UUID) -> bool:
         if found.before_uuid is None and not await backups.is_lost(record.id):
             await progress.begin_step(record.id, OperationType.RESTORE, "back_up")
             assert record.team_id is not None, "it is a team's"
+            await ends.end_unattended(record.id)
             # Without room for it too: nobody is let in any more, and the restore was accepted.
             await make_room(plans, record.team_id, counted=True)
             requested = await request_backup(record, BackupKind.BEFORE_RESTORE)
