@@ -116,7 +116,8 @@ async def add_host(
     connection_overcommit: int | None,
     storage_gb: int | None,
 ) -> HostAdded:
-    """Check, harden and register a host, or update a registered one. It keeps its TLS mode unless another is given."""
+    """Check, harden and register a host, or update a registered one. That keeps its TLS mode unless another is given,
+    and goes on draining if it does."""
     admin = _address(Engine(engine), _dsn(admin_dsn, dsn_file))
     given = _policy(tls, ca)
     host, port = public_host or admin.host, public_port or admin.port

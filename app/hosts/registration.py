@@ -139,7 +139,8 @@ async def _write(box: SecretBox, new: NewHost, facts: HostFacts) -> int:
             capacity = excluded.capacity, connection_capacity = excluded.connection_capacity,
             connection_overcommit = coalesce($12::integer, engine_hosts.connection_overcommit),
             storage_gb = coalesce(excluded.storage_gb, engine_hosts.storage_gb),
-            region = excluded.region, draining = false, sick_until = NULL, sick_reason = NULL, removed_at = NULL
+            region = excluded.region, draining = engine_hosts.draining AND engine_hosts.removed_at IS NULL,
+            sick_until = NULL, sick_reason = NULL, removed_at = NULL
         WHERE engine_hosts.region = excluded.region OR engine_hosts.removed_at IS NOT NULL
         RETURNING id
         """,

@@ -129,7 +129,7 @@ async def test_a_host_from_its_registration_to_its_end(
         told = data_of(await operator.post(f"{path}/evacuations", {"discard": True}))
         assert told == {"object": "evacuation", "host_id": host["id"], "databases": []}
         again = data_of(await operator.post("/operator/hosts", {**body, "capacity": 9}), 201)
-        assert (again["id"], again["capacity"], again["draining"]) == (host["id"], 9, False)
+        assert (again["id"], again["capacity"], again["draining"]) == (host["id"], 9, True)
         assert data_of(await operator.delete(path))["deleted"]
         for gone in (
             operator.post(f"{path}/drains", {}),

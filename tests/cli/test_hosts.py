@@ -208,7 +208,7 @@ async def test_adding_again_brings_it_up_to_date(headwater: Headwater, admin: Ad
     again = await add(headwater, dsn(admin), "--capacity", "5")
     assert again["host_id"] == first["host_id"]
     (host,) = await headwater.json("hosts", "list")
-    assert (host["capacity"], host["draining"]) == (5, False)
+    assert (host["capacity"], host["draining"]) == (5, True)
     elsewhere = ("--engine", "postgres", "--region", "eu-west-1", "--admin-dsn", dsn(admin))
     assert "another region" in await headwater.refusal("hosts", "add", *elsewhere)
 
