@@ -53,6 +53,9 @@ async def usage(
 ) -> Rows | None:
     """Show what the databases of all teams used: seconds in which they were active, and byte-seconds of storage and
     backups. By teams, and in one line each, unless asked otherwise."""
+    command = click.get_current_context()
+    if as_csv and command is not None and command.params["as_json"]:
+        raise click.UsageError("Give --csv or --json, not both.")
     async with store():
         clock = await read_clock()
         query = read_query(

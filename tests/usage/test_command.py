@@ -29,5 +29,6 @@ async def test_all_teams(lone: LoneApi, control_admin_dsn: str) -> None:
     assert [(line["team_id"], line["runtime_seconds"]) for line in hours] == [(1, 1200), (1, 600)]
     rows = list(csv.DictReader(io.StringIO(await headwater.text("usage", "--csv"))))
     assert [(row["team_name"], row["runtime_seconds"]) for row in rows] == [("one", "1800"), ("two", "1800")]
+    assert "not both" in await headwater.refusal("usage", "--csv", "--json", exit_code=2)
     assert "2 lines" in await headwater.text("usage")
     assert "Expected a date" in await headwater.refusal("usage", "--from", "yesterday")
