@@ -120,3 +120,45 @@ async def test_by_keyboard_on_a_phone(console: Console) -> None:
         await page.get_by_role("link", name="Change").wait_for()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         await check_accessible(page)
+
+
+async def test_what_is_not_saved_outlives_a_visit_to_another_page(visit: Visit) -> None:
+    page = await visit.open("/blueprints/new")
+    # Variables have names too.
+    name, editor = page.get_by_label("Name", exact=True).first, page.get_by_role("textbox", name="SQL", exact=True)
+    draft = page.get_by_role("group", name="Draft")
+    await write(name, "notes")
+    await tab_to(editor)
+    await page.keyboard.insert_text(SQL)
+    await press(page.get_by_role("button", name="Declare table"))
+    await press(page.get_by_role("link", name="Webhooks", exact=True))
+    await page.get_by_role("heading", name="Webhooks", level=1).wait_for()
+    await page.go_back()
+    await draft.wait_for()
+    await expect(name).to_have_value("notes")
+    await expect(editor).to_contain_text("CREATE TABLE {{table}}")
+    await page.get_by_role("group", name="Variable table").wait_for()
+    await check_accessible(page)
+    # Whoever closes the tab, or loads it anew, is asked.
+    async with page.expect_event("dialog") as asked:
+        await page.close(run_before_unload=True)
+    dialog = await asked.value
+    assert dialog.type == "beforeunload"
+    await dialog.dismiss()
+
+    await press(draft.get_by_role("button", name="Discard it"))
+    await expect(draft).to_have_count(0)
+    await expect(name).to_have_value("")
+    await expect(editor).to_have_text("")
+    await write(name, "small")
+    await tab_to(editor)
+    await page.keyboard.insert_text("CREATE TABLE t (id integer)")
+    await press(page.get_by_role("button", name="Create"))
+    # What is saved is no draft any more: neither of this blueprint, nor of the next new one.
+    await press(page.get_by_role("link", name="Change"))
+    await expect(editor).to_contain_text("CREATE TABLE t")
+    await expect(draft).to_have_count(0)
+    await press(page.get_by_role("link", name="Blueprints", exact=True).first)
+    await press(page.get_by_role("link", name="New blueprint"))
+    await expect(name).to_have_value("")
+    await expect(draft).to_have_count(0)

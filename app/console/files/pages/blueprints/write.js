@@ -6,6 +6,7 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
+import { useDraft } from "../../drafts.js";
 import { html, useState } from "../../html.js";
 import { useResource } from "../../live.js";
 import { navigate } from "../../router.js";
@@ -35,11 +36,14 @@ export default function WriteBlueprint({ params: { uuid } }) {
 
 /** @param {{ blueprint: any }} props */
 function Form({ blueprint }) {
-  const [name, setName] = useState(blueprint?.name ?? "");
-  const [description, setDescription] = useState(blueprint?.description ?? "");
-  const [sql, setSql] = useState(blueprint?.sql_content ?? "");
-  const [variables, setVariables] = useState(() => declarable(blueprint?.variables));
-  const [engine, setEngine] = useState(blueprint?.metadata?.dialects.join() === "mysql" ? "mysql" : "postgres");
+  const draft = useDraft(blueprint ? `blueprint ${blueprint.uuid}` : "new blueprint", {
+    name: blueprint?.name ?? "",
+    description: blueprint?.description ?? "",
+    sql: blueprint?.sql_content ?? "",
+    variables: declarable(blueprint?.variables),
+    engine: blueprint?.metadata?.dialects.join() === "mysql" ? "mysql" : "postgres",
+  });
+  const { name, description, sql, variables, engine } = draft.fields;
   const [go, setGo] = useState(/** @type {any} */ (null));
   const definitions = declared(variables);
   const validation = useValidation(sql, definitions);
@@ -51,31 +55,47 @@ function Form({ blueprint }) {
   const ready = name !== "" && sql.trim() !== "" && validation.answer?.valid !== false;
   return html`<${Page} title=${blueprint ? `Change ${blueprint.name}` : "New blueprint"} crumbs=${crumbs}>
     <div class="writing">
+      ${draft.found &&
+      html`<div class="buttons" role="group" aria-label="Draft">
+        <span>You wrote this before, and it isn't saved.</span>
+        <button type="button" class="small" onClick=${draft.discard}>Discard it</button>
+      </div>`}
       <${ActionForm}
         call=${call}
         submit=${blueprint ? "Save" : "Create"}
         ready=${ready}
-        onDone=${(/** @type {any} */ answer) => navigate(`/blueprints/${answer.data.uuid}`)}
+        onDone=${(/** @type {any} */ answer) => {
+          draft.forget();
+          navigate(`/blueprints/${answer.data.uuid}`);
+        }}
       >
         ${(/** @type {Record<string, string>} */ errors) => html`
-          <${Field} label="Name" value=${name} onValue=${setName} error=${errors.name} maxlength="255" autocomplete="off" required />
-          <${Field} label="Description" value=${description} onValue=${setDescription} error=${errors.description} rows="2" />
+          <${Field} label="Name" value=${name} onValue=${(/** @type {string} */ name) => draft.change({ name })} error=${errors.name} maxlength="255" autocomplete="off" required />
+          <${Field} label="Description" value=${description} onValue=${(/** @type {string} */ description) => draft.change({ description })} error=${errors.description} rows="2" />
           <${Field}
             label="Colours for"
             value=${engine}
-            onValue=${setEngine}
+            onValue=${(/** @type {string} */ engine) => draft.change({ engine })}
             options=${[{ value: "postgres", label: "PostgreSQL" }, { value: "mysql", label: "MySQL and MariaDB" }]}
             hint="Only the colours: which engines take the SQL is found out as you write."
           />
           <div class="field">
             <span class="field-label">SQL</span>
-            <${Editor} label="SQL" value=${sql} onValue=${setSql} engine=${engine} marks=${validation.marks} go=${go} />
+            <${Editor}
+              key=${draft.round}
+              label="SQL"
+              value=${sql}
+              onValue=${(/** @type {string} */ text) => draft.change({ sql: text })}
+              engine=${engine}
+              marks=${validation.marks}
+              go=${go}
+            />
             <p class="hint">Tab leaves the editor. A variable stands in the SQL as a word of its own: {{name}}.</p>
             <${Verdict} validation=${validation} onGo=${(/** @type {any} */ mark) => setGo({ ...mark })} />
           </div>
           <${Declarations}
             variables=${variables}
-            onVariables=${setVariables}
+            onVariables=${(/** @type {import("./variables.js").Row[]} */ rows) => draft.change({ variables: rows })}
             found=${Object.keys(validation.answer?.manifest.variables ?? {})}
             error=${Object.entries(errors).find(([field]) => field.startsWith("variables"))?.[1]}
           />
