@@ -14,10 +14,10 @@ from app.databases.deletion import wake_deletion
 from app.databases.records import DatabaseRecord
 from app.store.session import fetch, transaction
 from tests.cli.command import Headwater
-from tests.support.service import RunningService
+from tests.support.service import REGION, RunningService
 from tests.support.store import store
 from tests.support.waiting import until
-from tests.workflows.stage import says
+from tests.workflows.stage import Handle, run_wholly, says
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,14 @@ class Operator:
         await says(client.get_workflow_handle(delete_workflow_id(UUID(made["uuid"]), revision)), words)
 
     async def enforce(self) -> None:
-        """One run of what the Schedules start, from its beginning to its end."""
+        """What the Schedules start, from its beginning to its end."""
         client = await connect(self.service.temporal.address, "default")
         for workflow in ("EnforceQuotas", "ReclaimSpace"):
-            await client.execute_workflow(workflow, id=f"{workflow}/{uuid4()}", task_queue=CONTROL_QUEUE)
+
+            async def start(workflow: str = workflow) -> Handle:
+                return await client.start_workflow(workflow, id=f"{workflow}/{uuid4()}", task_queue=CONTROL_QUEUE)
+
+            await run_wholly(start, REGION)
 
     async def until_enforced(self, made: dict[str, Any], holds: Callable[[DatabaseRecord], Any]) -> DatabaseRecord:
         """Enforces quotas again and again, until the database's row is so and its engine has followed."""

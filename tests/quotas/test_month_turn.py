@@ -1,6 +1,5 @@
 """A month turns on a Temporal server that skips time, over the real workflow, our own database and a real host."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -21,13 +20,12 @@ from tests.quotas.tenant_session import refused
 from tests.servers import RunningServer
 from tests.support.patient_worker import patient
 from tests.support.time_skipping import time_skipping
-from tests.support.waiting import LIMIT_SECONDS, until
 from tests.support.worker_dependencies import tools
 from tests.usage.histories import begin, set_clock
 from tests.usage.ledger_model import PERIOD, Key, Sums
 from tests.usage.test_ledger import stored_ledger
 from tests.usage.test_report import SUMS
-from tests.workflows.stage import details
+from tests.workflows.stage import Handle, run_wholly
 from workers.runner import build_worker
 from workflows.close_usage import CloseUsageWorkflow
 from workflows.enforce_quotas import EnforceQuotasWorkflow
@@ -59,18 +57,16 @@ class Clocks:
         self.began = self.now = datetime.now(UTC).replace(microsecond=0)
 
     async def run(self, workflow: type[EnforceQuotasWorkflow | CloseUsageWorkflow], *, later: timedelta) -> None:
-        """Once more, as on its schedule, where a machine that stalled left something to the next run."""
+        """That much later."""
         self.now += later
         await set_clock(int(self.now.timestamp()))
 
-        async def is_done() -> bool:
-            handle = await self._client.start_workflow(
+        async def start() -> Handle:
+            return await self._client.start_workflow(
                 workflow.run, id=str(uuid4()), task_queue=CONTROL_QUEUE, start_delay=later
             )
-            await asyncio.wait_for(handle.result(), LIMIT_SECONDS)
-            return "left to the next run" not in (await details(handle)).lower()
 
-        await until(is_done)
+        await run_wholly(start, REGION)
 
 
 def _seconds_of(ledger: dict[Key, Sums], made: dict[str, Any]) -> timedelta:
