@@ -2,6 +2,7 @@
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from app.core.settings import Settings
@@ -18,19 +19,29 @@ async def test_an_operation_outlives_its_workflow(service: RunningService, calle
     (before,) = body_of(await caller.get("/operations", params={"database_uuid": made["uuid"]}))["data"]
     assert (before["type"], before["status"]) == ("create", "succeeded")
     client = await connect(service.temporal.address, service.namespace)
+
+    async def status() -> WorkflowExecutionStatus | None:
+        try:
+            return (await client.get_workflow_handle(before["workflow_id"]).describe()).status
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return None
+
+    async def is_completed() -> bool:
+        return await status() is WorkflowExecutionStatus.COMPLETED
+
+    async def is_forgotten() -> bool:
+        return await status() is None
+
+    # A worker begins a create before it starts its workflow.
+    await until(is_completed)
     # As its retention does.
     await client.workflow_service.delete_workflow_execution(
         DeleteWorkflowExecutionRequest(
             namespace=service.namespace, workflow_execution=WorkflowExecution(workflow_id=before["workflow_id"])
         )
     )
-
-    async def is_forgotten() -> bool:
-        try:
-            await client.get_workflow_handle(before["workflow_id"]).describe()
-        except RPCError as error:
-            return error.status is RPCStatusCode.NOT_FOUND
-        return False
 
     await until(is_forgotten)
     path = f"/operations/{before['uuid']}"
