@@ -1,7 +1,9 @@
 """A blueprint, from its first line to a database: written, tried, applied, changed, compared, deleted;
 by the keyboard alone."""
 
-from playwright.async_api import expect
+import asyncio
+
+from playwright.async_api import Route, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
@@ -162,3 +164,35 @@ async def test_what_is_not_saved_outlives_a_visit_to_another_page(visit: Visit) 
     await press(page.get_by_role("link", name="New blueprint"))
     await expect(name).to_have_value("")
     await expect(draft).to_have_count(0)
+
+
+async def test_who_leaves_before_the_answer_saves_once(visit: Visit) -> None:
+    page = await visit.open("/blueprints/new")
+    name, draft = page.get_by_label("Name", exact=True), page.get_by_role("group", name="Draft")
+    sent, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            sent.set()
+            await go_on.wait()
+        await route.continue_()
+
+    await page.route("**/api/v1/blueprints", hold)
+    await write(name, "small")
+    await tab_to(page.get_by_role("textbox", name="SQL", exact=True))
+    await page.keyboard.insert_text("CREATE TABLE t (id integer)")
+    await press(page.get_by_role("button", name="Create"))
+    await sent.wait()
+    await press(page.get_by_role("link", name="Webhooks", exact=True))
+    await page.get_by_role("heading", name="Webhooks", level=1).wait_for()
+    await page.go_back()
+    await draft.wait_for()
+    go_on.set()
+    await expect(draft).to_have_count(0)
+    # What is still written there is the same request.
+    await press(page.get_by_role("button", name="Create"))
+    await page.get_by_role("link", name="Change").wait_for()
+    await press(page.get_by_role("link", name="Blueprints", exact=True).first)
+    await expect(page.get_by_role("link", name="small")).to_have_count(1)
+    await press(page.get_by_role("link", name="New blueprint"))
+    await expect(name).to_have_value("")

@@ -22,19 +22,23 @@ import { beginChange } from "./live.js";
  */
 const isDecided = (error) => error instanceof ApiError && [404, 409, 422].includes(error.status) && !isUnderWay(error);
 
+/** The keys of the requests that are under way: who leaves a page and comes back repeats such a one, by its text. */
+const sent = /** @type {Map<string, string>} */ (new Map());
+
 /**
  * A hook: runs a change. `key` is the Idempotency-Key that the next run has: a new one after an answer that decides it,
  * the same one until then.
  * @param {Call} call
- * @param {(answer: any) => void} [onDone]
+ * @param {(answer: any) => void} [onDone] while the page is shown
+ * @param {(answer: any) => void} [onAnswer] wherever the person is by then
  */
-export function useAction(call, onDone) {
+export function useAction(call, onDone, onAnswer) {
   const [state, setState] = useState(
     /** @type {{ running: boolean, error: any, answer: any }} */ ({ running: false, error: null, answer: undefined }),
   );
   const text = JSON.stringify(call);
   const keys = useRef({ text: "", key: "" });
-  if (keys.current.text !== text && !state.running) keys.current = { text, key: newKey() };
+  if (keys.current.text !== text && !state.running) keys.current = { text, key: sent.get(text) ?? newKey() };
   const here = useRef(true);
   const endChange = useRef(() => {});
   useEffect(() => {
@@ -50,6 +54,7 @@ export function useAction(call, onDone) {
     const { key } = keys.current;
     setState({ running: true, error: null, answer: undefined });
     endChange.current = beginChange();
+    sent.set(text, key);
     try {
       const { method, path, body, params, query, keyless } = call;
       const answer =
@@ -57,6 +62,7 @@ export function useAction(call, onDone) {
           ? await api.get(path, { params, query })
           : await api.send(method, path, body, { params, query, key, keyless });
       keys.current = { text: "", key: "" };
+      onAnswer?.(answer);
       if (!here.current) return;
       setState({ running: false, error: null, answer });
       onDone?.(answer);
@@ -66,6 +72,7 @@ export function useAction(call, onDone) {
       setState({ running: false, error, answer: undefined });
       announce(error instanceof Error ? error.message : String(error), { urgent: true });
     } finally {
+      sent.delete(text);
       endChange.current();
     }
   };

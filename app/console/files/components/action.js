@@ -88,11 +88,12 @@ function Confirmation({ label, title = label, call, shown = call, confirm = labe
  *   submit: string,
  *   ready?: boolean,
  *   onDone?: (answer: any) => void,
+ *   onAnswer?: (answer: any) => void,
  *   children?: any,
- * }} props
+ * }} props `onDone` is called while the form is shown, `onAnswer` also when the person has left it.
  */
-export function ActionForm({ call, shown = call, submit, ready = true, onDone, children }) {
-  const action = useAction(call, onDone);
+export function ActionForm({ call, shown = call, submit, ready = true, onDone, onAnswer, children }) {
+  const action = useAction(call, onDone, onAnswer);
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (ready) action.run();

@@ -64,10 +64,8 @@ function Form({ blueprint }) {
         call=${call}
         submit=${blueprint ? "Save" : "Create"}
         ready=${ready}
-        onDone=${(/** @type {any} */ answer) => {
-          draft.forget();
-          navigate(`/blueprints/${answer.data.uuid}`);
-        }}
+        onAnswer=${() => draft.saved(draft.fields)}
+        onDone=${(/** @type {any} */ answer) => navigate(`/blueprints/${answer.data.uuid}`)}
       >
         ${(/** @type {Record<string, string>} */ errors) => html`
           <${Field} label="Name" value=${name} onValue=${(/** @type {string} */ name) => draft.change({ name })} error=${errors.name} maxlength="255" autocomplete="off" required />
