@@ -283,7 +283,7 @@ async def change_backup_policy(
 
 
 async def _owned(request: Call, uuid: str) -> DatabaseRecord:
-    return require_found(await databases.find_owned(path_uuid(uuid, "database"), request.user.team_ids), "database")
+    return await databases.get_owned(path_uuid(uuid, "database"), request.user.team_ids)
 
 
 async def _policy(services: BackupServices, database: DatabaseRecord) -> BackupPolicyView:

@@ -68,7 +68,7 @@ STORED = Bound(
 
 async def take(terms: BackupTerms, principal: Principal, database: UUID, request: TakeBackup) -> Accepted:
     """The subject is the backup. Raises `NotFound`, `DatabaseNotActive`, `TooManyUnderWay` or `TeamLimitReached`."""
-    found = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    found = await databases.get_owned(database, principal.team_ids)
     return await _take(terms, await databases.lock_with_team(found), request)
 
 
@@ -166,7 +166,7 @@ async def change_policy(
     """Raises `NotFound`, or `MissingRequiredField` when nothing is asked for."""
     if all(value is UNSET for value in msgspec.structs.astuple(wanted)):
         raise MissingRequiredField("enabled")
-    record = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
+    record = await databases.get_owned(database, principal.team_ids, lock=True)
     await policies.change(terms, record, wanted)
     return Accepted(subject=str(database), settled=True)
 

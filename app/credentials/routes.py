@@ -336,7 +336,7 @@ async def delete_database_user(
 
 
 async def _owned(request: Call, uuid: str) -> DatabaseRecord:
-    return require_found(await records.find_owned(path_uuid(uuid, "database"), request.user.team_ids), "database")
+    return await records.get_owned(path_uuid(uuid, "database"), request.user.team_ids)
 
 
 async def _database_of(rotation: RotationRecord) -> DatabaseRecord:

@@ -49,7 +49,7 @@ ROTATION, USER = "credential rotation", "user"
 async def rotate(box: SecretBox, principal: Principal, database: UUID, request: RotateCredentials) -> Accepted:
     """A new password, and on engines that need one a new user name. The subject is the rotation. Raises `NotFound`,
     `DatabaseNotActive` or `RotationInProgress`."""
-    record = require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
+    record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _rotate(box, record, request)
 
 
@@ -127,7 +127,7 @@ async def add_user(
 ) -> Accepted:
     """The subject is the database and the user. Raises `NotFound`, `DatabaseNotActive`, `UserExists`,
     `PlanLimitExceeded`, or `InvalidField` for an end that has passed and for connections that aren't left."""
-    record = require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
+    record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _add_user(plans, box, record, request)
 
 
@@ -167,7 +167,7 @@ async def _add_user(plans: Plans, box: SecretBox, record: DatabaseRecord, reques
 
 async def remove_user(principal: Principal, database: UUID, name: str) -> Accepted:
     """Ends a user's access and removes its account. What it owns becomes the database's. Raises `NotFound`."""
-    record = require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
+    record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _remove_user(record, name)
 
 
@@ -191,7 +191,7 @@ async def rotate_user(
 ) -> Accepted:
     """A new password for a user. The subject is the database, the user and the rotation. Raises `NotFound`,
     `DatabaseNotActive` or `UserNotActive`."""
-    record = require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
+    record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _rotate_user(box, record, name, request)
 
 

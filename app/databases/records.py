@@ -11,7 +11,7 @@ from app.audit.drafts import found
 from app.auth.teams import get_team
 from app.contracts.base import DatabaseStatus, Engine, PauseReason
 from app.contracts.databases import Placement
-from app.core.errors import NotFound
+from app.core.errors import NotFound, require_found
 from app.databases.filters import DatabaseFilters, conditions
 from app.engines.tls import TlsMode
 from app.quotas.plans import Quotas
@@ -172,6 +172,11 @@ async def find_owned(database: UUID, team_ids: list[int], *, lock: bool = False)
     """One of these teams' databases, unless it is deleted."""
     where = "d.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'"
     return found(await fetch_one(DatabaseRecord, (_LOCKED if lock else _SHOWN).format(where), database, team_ids))
+
+
+async def get_owned(database: UUID, team_ids: list[int], *, lock: bool = False) -> DatabaseRecord:
+    """The same, for a caller whom only these teams' databases concern: NotFound where it is not one of them."""
+    return require_found(await find_owned(database, team_ids, lock=lock), "database")
 
 
 async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> list[DatabaseRecord]:

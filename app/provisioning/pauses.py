@@ -4,7 +4,7 @@ from uuid import UUID
 
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus, PauseReason
-from app.core.errors import PausedOtherwise, require_found
+from app.core.errors import PausedOtherwise
 from app.databases import access, records
 from app.databases.records import DatabaseRecord
 from app.outbox.workflow_starts import Accepted
@@ -25,8 +25,7 @@ async def resume(principal: Principal, database: UUID) -> Accepted:
 
 
 async def _owned(principal: Principal, database: UUID) -> DatabaseRecord:
-    found = await records.find_owned(database, principal.team_ids, lock=True)
-    record = require_found(found, "database")
+    record = await records.get_owned(database, principal.team_ids, lock=True)
     if record.status is DatabaseStatus.PAUSED and record.paused_reason not in (None, PauseReason.TEAM):
         assert record.paused_reason is not None
         raise PausedOtherwise(record.paused_reason.value)

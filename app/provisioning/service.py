@@ -46,7 +46,7 @@ from app.store.session import transaction
 
 async def get(principal: Principal, database: UUID) -> DatabaseRecord:
     """Raises `NotFound`."""
-    return require_found(await records.find_owned(database, principal.team_ids), "database")
+    return await records.get_owned(database, principal.team_ids)
 
 
 async def get_any(database: UUID) -> DatabaseRecord:
@@ -228,7 +228,7 @@ async def _change(record: DatabaseRecord, wanted: ChangeDatabase, now: datetime)
 
 
 async def _owned_for_update(principal: Principal, database: UUID) -> DatabaseRecord:
-    return require_found(await records.find_owned(database, principal.team_ids, lock=True), "database")
+    return await records.get_owned(database, principal.team_ids, lock=True)
 
 
 async def _check_room(record: DatabaseRecord, connections: int) -> None:

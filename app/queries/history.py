@@ -6,7 +6,6 @@ from uuid import UUID
 import msgspec
 
 from app.auth.principal import Principal
-from app.core.errors import require_found
 from app.databases import records as databases
 from app.dialects.verdict import SqlClass
 from app.queries.records import ALLOWANCES
@@ -87,7 +86,7 @@ FROM teams t WHERE t.id = $1
 
 async def allowance_of(principal: Principal, database: UUID) -> QueryAllowance:
     """Of the team that owns the database. Raises `NotFound`."""
-    found = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    found = await databases.get_owned(database, principal.team_ids)
     assert found.team_id is not None, "it is a team's"
     today = await fetch_one(_Today, _TODAY, found.team_id)
     assert today is not None, "teams that own something stay"

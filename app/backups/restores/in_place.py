@@ -23,7 +23,7 @@ from app.contracts.base import DatabaseStatus
 from app.contracts.queues import restore_workflow_id
 from app.contracts.restores import RestorationKind, RestorationOutcome, RestoreDatabase, RestoreDatabaseInput
 from app.contracts.retries import CANCEL
-from app.core.errors import CapacityExhausted, DatabaseNotActive, RestorationInProgress, require_found
+from app.core.errors import CapacityExhausted, DatabaseNotActive, RestorationInProgress
 from app.core.ids import new_uuid
 from app.databases import access
 from app.databases import records as databases
@@ -53,12 +53,12 @@ async def accept_in_place(plans: Plans, principal: Principal, database: UUID, ba
     """In the request's transaction. The subject is the restoration. Raises `NotFound`, `BackupNotCompleted`,
     `BackupIncompatible`, `DatabaseNotActive`, `RestorationInProgress`, `CapacityExhausted`, `TooManyUnderWay` or
     `TeamLimitReached`."""
-    found = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    found = await databases.get_owned(database, principal.team_ids)
     source = await find_source(principal, backup)
     check_engine(source, found.engine)
     assert found.team_id is not None, "it is one of the caller's teams'"
     await check_bound(plans, RESTORATIONS, found.team_id)
-    record = require_found(await databases.find_owned(database, principal.team_ids, lock=True), "database")
+    record = await databases.get_owned(database, principal.team_ids, lock=True)
     if record.status not in _UNTOUCHED:
         raise DatabaseNotActive(record.status.value)
     await expect_none(record)

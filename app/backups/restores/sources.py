@@ -14,7 +14,7 @@ from app.backups.sources import find_source as find_completed
 from app.backups.sources import hosts_that_take
 from app.contracts.base import DatabaseStatus, Engine
 from app.contracts.restores import RestorationKind
-from app.core.errors import InsufficientScope, InvalidField, require_found
+from app.core.errors import InsufficientScope, InvalidField
 from app.databases import records as databases
 from app.databases.records import DatabaseRecord
 from app.databases.schemas import CreateDatabase, DatabaseSource
@@ -72,7 +72,7 @@ async def find_source(principal: Principal, source: DatabaseSource) -> FoundSour
         return await _of_backup(await find_completed(principal, source.backup_uuid))
     assert isinstance(source.database_uuid, UUID), "one of the two is given"
     _demand(principal, Scope.DATABASES_READ)
-    database = require_found(await databases.find_owned(source.database_uuid, principal.team_ids), "database")
+    database = await databases.get_owned(source.database_uuid, principal.team_ids)
     return await _of_database(database, pause_source=source.pause_source)
 
 

@@ -82,7 +82,7 @@ async def apply(
     plans: Plans, box: SecretBox, principal: Principal, database: UUID, request: ApplyToDatabase
 ) -> Accepted:
     """Raises `NotFound`, `DatabaseNotActive`, `InvalidField` or `TooManyUnderWay`."""
-    found = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    found = await databases.get_owned(database, principal.team_ids)
     target = await databases.lock_with_team(found)
     teams = principal.readable_teams
     visible = await blueprints.find_visible(request.blueprint_uuid, teams, lock="FOR KEY SHARE")
@@ -138,7 +138,7 @@ async def list_of(
 ) -> tuple[list[ApplicationRecord], bool]:
     """A page of those to a database, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for
     a cursor that is none of them: of one that ended long ago nothing is known any more."""
-    record = require_found(await databases.find_owned(database, principal.team_ids), "database")
+    record = await databases.get_owned(database, principal.team_ids)
     if starting_after is not None and not await records.is_of_database(starting_after, record.id):
         raise InvalidField("starting_after", "This is not the id of an application to this database.")
     page = await records.list_of_database(record.id, after=starting_after, limit=limit + 1)
