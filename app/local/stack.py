@@ -15,7 +15,6 @@ from app.local.dump_tools import ensure_dump_tool
 from app.local.errors import StackError
 from app.local.files import load_or_create_secret
 from app.local.home import Home
-from app.local.mysql import MysqlService
 from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.screen import Screen
@@ -170,10 +169,7 @@ class Stack:
 
     async def _provisioner(self, host: EngineServer) -> SeedHost:
         password = load_or_create_secret(self._home.folder / host.server.name / "provisioner-password")
-        if isinstance(host.server, MysqlService):
-            admin = await provisioner.on_mysql(host.server, password)
-        else:
-            admin = await provisioner.on_postgres(host.server, password, self._settings.postgres_extensions)
+        admin = await provisioner.create(host.server, password, self._settings.postgres_extensions)
         moved = host.last_port if host.last_port != host.server.port else None
         return SeedHost(
             engine=host.engine,

@@ -1,5 +1,6 @@
 // The SQL editor, and two versions side by side. Load this module on pages with an editor alone, for it brings
 // CodeMirror. It lives in a shadow root: there its styles are an adopted style sheet, which the policy allows.
+import { USUAL_ENGINE } from "../engines.js";
 import { html, useEffect, useLayoutEffect, useRef } from "../html.js";
 import {
   Compartment,
@@ -89,8 +90,11 @@ const overwriting = EditorView.domEventHandlers({
   },
 });
 
-/** @param {string | undefined} engine */
-const language = (engine) => sql({ dialect: engine === "mysql" ? MySQL : PostgreSQL, upperCaseKeywords: true });
+/** @type {Record<import("../engines.js").Engine, any>} */
+const DIALECTS = { postgres: PostgreSQL, mysql: MySQL };
+
+/** @param {import("../engines.js").Engine} [engine] */
+const language = (engine = USUAL_ENGINE) => sql({ dialect: DIALECTS[engine], upperCaseKeywords: true });
 
 /** @param {string} label @param {boolean} readOnly */
 const basics = (label, readOnly) => [
@@ -128,7 +132,7 @@ function useShadow(make, deps) {
  *   label: string,
  *   value: string,
  *   onValue?: (value: string) => void,
- *   engine?: string,
+ *   engine?: import("../engines.js").Engine,
  *   marks?: Mark[],
  *   go?: Mark | null,
  *   readOnly?: boolean,
@@ -187,7 +191,7 @@ function range(doc, { line, column }) {
 
 /**
  * What changed between two texts: side by side, on a phone one beneath the other.
- * @param {{ label: string, before: string, after: string, engine?: string }} props
+ * @param {{ label: string, before: string, after: string, engine?: import("../engines.js").Engine }} props
  */
 export function Compare({ label, before, after, engine }) {
   const host = useShadow(

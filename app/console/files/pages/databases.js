@@ -7,6 +7,7 @@ import { OnlyFor } from "../components/only-for.js";
 import { Page } from "../components/page.js";
 import { Status } from "../components/status.js";
 import { Time } from "../components/time.js";
+import { ENGINES } from "../engines.js";
 import { html, useEffect, useState } from "../html.js";
 import { useList } from "../lists.js";
 import { useResource } from "../live.js";
@@ -123,7 +124,7 @@ function Filters({ query, filtered }) {
     <search class="filters">
       <${Typed} key="name" name="name" label="Name begins with" pattern=${NAME} wrong="a to z, 0 to 9 and -" query=${query} />
       ${choice("status", "Status", ["active", "provisioning", "paused"])}
-      ${choice("db_type", "Engine", ["postgres", "mysql"])}
+      ${choice("db_type", "Engine", Object.keys(ENGINES))}
       ${choice("region", "Region", query.region && !regions.includes(query.region) ? [...regions, query.region] : regions)}
       ${choice("plan", "Plan", ["free", "launch", "grow", "pro"])}
       <${Typed} key="label" name="label" label="Label" pattern=${LABEL} wrong="key:value" query=${query} placeholder="key:value" />

@@ -7,6 +7,7 @@ import { Field } from "../components/field.js";
 import { labelsIn } from "../components/labels.js";
 import { Page } from "../components/page.js";
 import { Steps } from "../components/steps.js";
+import { ENGINES, USUAL_ENGINE } from "../engines.js";
 import { html, useEffect, useState } from "../html.js";
 import { useOperation, useResource } from "../live.js";
 import { navigate, setQuery, to } from "../router.js";
@@ -48,7 +49,7 @@ function Form() {
   const [fields, setFields] = useState(
     /** @type {Record<string, any>} */ ({
       name: "",
-      db_type: "postgres",
+      db_type: USUAL_ENGINE,
       region: "",
       plan: "free",
       team_id: String(teams[0]?.id ?? ""),
@@ -100,7 +101,7 @@ function Form() {
           error=${errors.db_type}
           options=${engines.length > 0
             ? engines.map((one) => ({ value: one.value, label: one.label, disabled: !one.is_available }))
-            : [{ value: "postgres", label: "PostgreSQL" }]}
+            : [{ value: USUAL_ENGINE, label: ENGINES[USUAL_ENGINE] }]}
         />
         <div class="pair">
           <${Field}

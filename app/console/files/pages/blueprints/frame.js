@@ -34,6 +34,3 @@ export function BlueprintPage({ uuid, actions, children }) {
     ${blueprint && children(blueprint)}
   <//>`;
 }
-
-/** The engine by whose words its SQL is coloured. @param {any} blueprint */
-export const engineOf = (blueprint) => (blueprint.metadata?.dialects.join() === "mysql" ? "mysql" : "postgres");

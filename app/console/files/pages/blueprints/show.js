@@ -3,11 +3,11 @@ import { Amount } from "../../components/amount.js";
 import { Copy } from "../../components/copy.js";
 import { Editor } from "../../components/editor.js";
 import { Time } from "../../components/time.js";
+import { ENGINES, colouredAs } from "../../engines.js";
 import { html } from "../../html.js";
 import { navigate, to } from "../../router.js";
 import { may, rolesFrom } from "../../session.js";
-import { BlueprintPage, engineOf } from "./frame.js";
-import { ENGINES } from "./validation.js";
+import { BlueprintPage } from "./frame.js";
 
 /** @param {import("../../router.js").PageProps} props */
 export default function ShowBlueprint({ params: { uuid } }) {
@@ -16,7 +16,7 @@ export default function ShowBlueprint({ params: { uuid } }) {
       ${blueprint.description && html`<p class="written">${blueprint.description}</p>`}
       <dl>
         <dt>Engines</dt>
-        <dd>${blueprint.metadata?.dialects.map((/** @type {string} */ one) => ENGINES[one] ?? one).join("; ")}</dd>
+        <dd>${blueprint.metadata?.dialects.map((/** @type {import("../../engines.js").Engine} */ one) => ENGINES[one]).join("; ")}</dd>
         <dt>Statements</dt>
         <dd>
           ${blueprint.metadata?.statement_count}
@@ -31,7 +31,7 @@ export default function ShowBlueprint({ params: { uuid } }) {
         ${blueprint.variables &&
         html`<dt>Variables</dt><dd>${Object.entries(blueprint.variables).map(([name, one]) => `${name} (${/** @type {any} */ (one).type})`).join(", ")}</dd>`}
       </dl>
-      <${Editor} label=${`SQL of ${blueprint.name}`} value=${blueprint.sql_content} engine=${engineOf(blueprint)} readOnly />
+      <${Editor} label=${`SQL of ${blueprint.name}`} value=${blueprint.sql_content} engine=${colouredAs(blueprint.metadata?.dialects)} readOnly />
       <p><${Copy} text=${blueprint.sql_content} what="the SQL" /></p>
     `}
   <//>`;

@@ -2,12 +2,12 @@
 import { api } from "../../api.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Status } from "../../components/status.js";
+import { ENGINES } from "../../engines.js";
 import { counted } from "../../format.js";
 import { html, useEffect, useState } from "../../html.js";
 
 const PAUSE = 500;
 const PLACE = /\blines? (\d+)(?:, column (\d+))?/;
-export const ENGINES = /** @type {Record<string, string>} */ ({ postgres: "PostgreSQL", mysql: "MySQL and MariaDB" });
 
 /**
  * A hook: the API's verdict on the SQL, asked for when the writing pauses. An answer to what is no longer there is left.
@@ -69,7 +69,7 @@ export function Verdict({ validation: { busy, answer, error, marks }, onGo }) {
     if (busy) return html`<span class="quiet"><span class="spinner"></span> Reading the SQL…</span>`;
     if (!answer) return html`<span class="quiet">The SQL is read as you write.</span>`;
     if (!answer.valid) return html`<${Status} value="failed" label=${counted(answer.errors.length, "error")} />`;
-    const engines = answer.manifest.dialects.map((/** @type {string} */ one) => ENGINES[one] ?? one).join(" and for ");
+    const engines = answer.manifest.dialects.map((/** @type {import("../../engines.js").Engine} */ one) => ENGINES[one]).join(" and for ");
     return html`<${Status} value="completed" label=${`${counted(answer.statement_count, "statement")} for ${engines}`} />`;
   }
 

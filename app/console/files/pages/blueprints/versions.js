@@ -2,12 +2,13 @@ import { api } from "../../api.js";
 import { Compare } from "../../components/editor.js";
 import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
+import { colouredAs } from "../../engines.js";
 import { time } from "../../format.js";
 import { html } from "../../html.js";
 import { useList } from "../../lists.js";
 import { useResource } from "../../live.js";
 import { setQuery } from "../../router.js";
-import { BlueprintPage, engineOf } from "./frame.js";
+import { BlueprintPage } from "./frame.js";
 
 /** @param {import("../../router.js").PageProps} props */
 export default function Versions({ params: { uuid }, query }) {
@@ -43,7 +44,7 @@ function Comparison({ blueprint, query }) {
       label=${`Versions ${before} and ${after}`}
       before=${both.data[0].data.sql_content}
       after=${both.data[1].data.sql_content}
-      engine=${engineOf(blueprint)}
+      engine=${colouredAs(blueprint.metadata?.dialects)}
     />`}
   `;
 }

@@ -7,6 +7,7 @@ import { Field } from "../../components/field.js";
 import { OnlyFor } from "../../components/only-for.js";
 import { Page } from "../../components/page.js";
 import { useDraft } from "../../drafts.js";
+import { ENGINE_OPTIONS, colouredAs } from "../../engines.js";
 import { html, useState } from "../../html.js";
 import { useResource } from "../../live.js";
 import { navigate } from "../../router.js";
@@ -41,7 +42,7 @@ function Form({ blueprint }) {
     description: blueprint?.description ?? "",
     sql: blueprint?.sql_content ?? "",
     variables: declarable(blueprint?.variables),
-    engine: blueprint?.metadata?.dialects.join() === "mysql" ? "mysql" : "postgres",
+    engine: colouredAs(blueprint?.metadata?.dialects),
   });
   const { name, description, sql, variables, engine } = draft.fields;
   const [go, setGo] = useState(/** @type {any} */ (null));
@@ -74,7 +75,7 @@ function Form({ blueprint }) {
             label="Colours for"
             value=${engine}
             onValue=${(/** @type {string} */ engine) => draft.change({ engine })}
-            options=${[{ value: "postgres", label: "PostgreSQL" }, { value: "mysql", label: "MySQL and MariaDB" }]}
+            options=${ENGINE_OPTIONS}
             hint="Only the colours: which engines take the SQL is found out as you write."
           />
           <div class="field">

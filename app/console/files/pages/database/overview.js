@@ -6,12 +6,13 @@ import { ErrorNote } from "../../components/error-note.js";
 import { Field } from "../../components/field.js";
 import { Labels, labelsIn } from "../../components/labels.js";
 import { Time } from "../../components/time.js";
+import { ENGINES } from "../../engines.js";
 import { bytes, seconds } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { useResource } from "../../live.js";
 import { navigate, to } from "../../router.js";
 import { may } from "../../session.js";
-import { DatabasePage, ENGINES, RoleNote, allowed } from "./shell.js";
+import { DatabasePage, RoleNote, allowed } from "./shell.js";
 import { CloneFields, moment } from "./fields.js";
 
 /** @typedef {import("./shell.js").Database} Database */

@@ -15,7 +15,6 @@ import { may, roleIn, rolesFrom, session } from "../../session.js";
 /** @typedef {Schemas["OperationView"]} Operation */
 
 const EVERY = 5000;
-export const ENGINES = { postgres: "PostgreSQL", mysql: "MySQL or MariaDB" };
 const PARTS = [
   ["", "Overview"],
   ["/connect", "Connect"],

@@ -41,12 +41,15 @@ function security(database) {
   return database.tls_ca ? "ca" : "encrypt";
 }
 
+/** @type {Record<import("../../engines.js").Engine, (database: Database, password: string) => Snippet[]>} */
+const OF_ENGINE = { postgres, mysql };
+
 /**
  * @param {Database} database @param {string} password
  * @returns {Snippet[]}
  */
 export function snippets(database, password) {
-  return database.db_type === "postgres" ? postgres(database, password) : mysql(database, password);
+  return OF_ENGINE[database.db_type](database, password);
 }
 
 /** @param {Database} database @param {string} password @param {string} scheme @param {string} options */

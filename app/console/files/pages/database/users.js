@@ -7,6 +7,7 @@ import { Secret } from "../../components/secret.js";
 import { Status } from "../../components/status.js";
 import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
+import { KEEPS_LOGIN } from "../../engines.js";
 import { words } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { useList } from "../../lists.js";
@@ -130,8 +131,8 @@ function Logins({ database, onChange }) {
 function Rotate({ database, busy, onDone }) {
   const [overlap, setOverlap] = useState("86400");
   const [end, setEnd] = useState(false);
-  const mysql = database.db_type === "mysql";
-  const body = { overlap_seconds: Number(overlap), ...(mysql && end && { end_sessions: true }) };
+  const keepsLogin = KEEPS_LOGIN[database.db_type];
+  const body = { overlap_seconds: Number(overlap), ...(keepsLogin && end && { end_sessions: true }) };
   return html`<${Action}
     label="Rotate the password"
     confirm="Rotate"
@@ -141,11 +142,11 @@ function Rotate({ database, busy, onDone }) {
     ...${busy ? { disabled: true, why: "The last rotation still overlaps." } : allowed(database)}
   >
     <p>
-      The database gets a new password${mysql ? "" : " and a new user name"}. It is shown once, here; the previous one
+      The database gets a new password${keepsLogin ? "" : " and a new user name"}. It is shown once, here; the previous one
       works beside it for the time that you choose.
     </p>
     <${Field} label="Overlap" value=${overlap} onValue=${setOverlap} options=${OVERLAPS} />
-    ${mysql &&
+    ${keepsLogin &&
     html`<${Field}
       label="End open sessions with the overlap"
       type="checkbox"

@@ -1,11 +1,12 @@
 // Registering a server that is to hold databases.
 import { Action } from "../../components/action.js";
 import { Field } from "../../components/field.js";
+import { ENGINE_OPTIONS, USUAL_ENGINE } from "../../engines.js";
 import { html, useState } from "../../html.js";
 import { forOperators } from "../../session.js";
 
 const EMPTY = {
-  db_type: "postgres",
+  db_type: USUAL_ENGINE,
   region: "",
   admin_host: "",
   admin_port: "",
@@ -58,7 +59,7 @@ export function AddHost({ onDone }) {
   >
     <p>It is checked, hardened and registered; one that is registered is brought up to date.</p>
     <div class="pair">
-      <${Field} label="Engine" ...${field("db_type")} options=${[{ value: "postgres", label: "PostgreSQL" }, { value: "mysql", label: "MySQL or MariaDB" }]} />
+      <${Field} label="Engine" ...${field("db_type")} options=${ENGINE_OPTIONS} />
       <${Field} label="Region" ...${field("region")} maxlength="32" hint="A worker serves it." />
       <${Field} label="Administrator's host" ...${field("admin_host")} maxlength="253" hint="As Headwater reaches it." />
       <${Field} label="Administrator's port" ...${field("admin_port")} type="number" min="1" max="65535" hint="The usual one unless given." />
