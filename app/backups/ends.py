@@ -99,8 +99,8 @@ def why_unwanted(locked: LockedBackup) -> ReasonCode | None:
 
 
 async def end_unwanted(locked: LockedBackup, because: ReasonCode) -> None:
-    """For a reason such as `why_unwanted` has. Who waited for a backup of a database that is still there is told that
-    there is none."""
+    """For a reason such as `why_unwanted` returns. It failed where its host is lost, and is
+    cancelled otherwise."""
     lost = because is ReasonCode.HOST_LOST
     await _end(locked, BackupStatus.FAILED if lost else BackupStatus.CANCELLED, because)
 

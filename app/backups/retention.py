@@ -122,7 +122,7 @@ class _Room(msgspec.Struct, frozen=True):
 async def make_room(plans: Plans, team_id: int, *, counted: bool = False) -> bool:
     """Whether the team's backups take less than its tier has them take, and, with `counted`, are fewer than it has it
     keep. Until they are, the oldest of those that nobody asked for go before their time, but never those that
-    `keep_last` promises, one that is being restored, or the newest that was taken before a deletion, or a restore, of
+    `keep_last` protects, one that is being restored, or the newest that was taken before a deletion, or a restore, of
     its database. In a transaction."""
     while True:
         room = await _find_room(plans, team_id, counted=counted)
@@ -139,7 +139,7 @@ async def has_room(plans: Plans, team_id: int) -> bool:
 async def check_before_restore(plans: Plans, team_id: int, database: UUID) -> None:
     """Whether a restore may take one more backup of what there is. One of each database is taken whatever the tier
     says, so that no team is kept from its way back; what is beyond that and goes before its time makes room. Raises
-    `TeamLimitReached` where `keep_last` promises it."""
+    `TeamLimitReached` where `keep_last` leaves none."""
     room = await _find_room(plans, team_id, counted=True)
     before = [one for one in room.staying if one.database == database and one.kind is BackupKind.BEFORE_RESTORE]
     if room.reached is not None and len(before) > 1:
@@ -166,7 +166,7 @@ async def _find_room(plans: Plans, team_id: int, *, counted: bool) -> _Room:
     return _Room(early=early, staying=staying, reached=reached())
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _RetainedBackup(msgspec.Struct, frozen=True):
     id: int
     uuid: UUID
     database_id: int | None
@@ -182,7 +182,7 @@ async def expire(terms: BackupTerms, database: UUID) -> int:
     async with transaction():
         restored = await records.find_restored(database)
         kept = await fetch_all(
-            _Kept,
+            _RetainedBackup,
             """
             SELECT id, uuid, database_id, plan, consistent_at, coalesce(expires_at <= now(), false) AS over FROM backups
             WHERE database_uuid = $1 AND status = 'completed' ORDER BY id FOR NO KEY UPDATE

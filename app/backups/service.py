@@ -47,7 +47,7 @@ UNDER_WAY = Bound(
     counted="SELECT count(*) FROM backups WHERE team_id = $1 AND status IN ('pending', 'running') AND kind = 'manual'",
     refusal=TooManyUnderWay,
 )
-KEPT = Bound(
+BACKUPS = Bound(
     resource="backups",
     counted="SELECT count(*) FROM backups WHERE team_id = $1 AND status IN ('pending', 'running', 'completed')",
     refusal=TeamLimitReached,
@@ -83,7 +83,7 @@ async def _take(terms: BackupTerms, target: DatabaseRecord, request: TakeBackup)
     if target.status is DatabaseStatus.PROVISIONING:
         raise DatabaseNotActive(target.status.value)
     assert target.team_id is not None, "it is a team's"
-    for bound in (UNDER_WAY, KEPT, STORED):
+    for bound in (UNDER_WAY, BACKUPS, STORED):
         await check_bound(terms.plans, bound, target.team_id)
     requested = await request_backup(
         target,

@@ -25,8 +25,8 @@ _LOOK_SECONDS = 0.25
 
 
 class GivingWay(Pace):
-    """Slow while `is_busy`, until its pauses have taken `most_seconds` together. `paused` is told of each pause's
-    seconds."""
+    """Slow while `is_busy`, until its pauses have taken `most_seconds` together. `paused` is called with each
+    pause's seconds."""
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ class RefillResult(Contract, frozen=True, kw_only=True):
 
     missing: int
     """Databases that are neither ready nor being provisioned."""
+    # Histories of 0.1.0 have the names `waits` and `told`.
     retry_soon: bool = msgspec.field(name="waits")
     """More databases can be started in a moment. False when no host has room for them."""
     summary: str = msgspec.field(name="told")

@@ -21,6 +21,7 @@ class ReconcileStep(Contract, frozen=True, kw_only=True):
 
     findings: dict[str, int]
     """The number of findings of each rule."""
+    # Histories of 0.1.0 have the names `told` and `deeds`.
     messages: list[str] = msgspec.field(name="told")
     """The first findings, a sentence each."""
     repairs: list[str] = msgspec.field(name="deeds")

@@ -1,5 +1,5 @@
-"""The first attempt at a new database begins as soon as its provisioning is claimed: while Temporal is told of the
-workflow, which takes it over. Decision 16."""
+"""The first attempt at a new database begins as soon as its provisioning is claimed: while the workflow is
+being started, which takes it over. Decision 16."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -82,7 +82,7 @@ class FirstAttempt:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            # Whoever takes it over is told. Otherwise the workflow's own attempt meets the same.
+            # Raised to whoever takes it over. Otherwise the workflow's own attempt fails in the same way.
             task.exception()
         asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._forget)
 

@@ -20,14 +20,14 @@ class TableRules(msgspec.Struct, frozen=True, kw_only=True):
     insert_only: frozenset[str] = frozenset()
     """Tables whose rows the service adds and never changes or deletes. No foreign key of theirs may have an action: it
     would run with the rights of the owner."""
-    kept: Mapping[str, timedelta] = {}
+    retention: Mapping[str, timedelta] = {}
     """Partitioned tables whose partitions the service may drop when they ended so long ago, and not before; of others
     after a day."""
 
 
 RULES = TableRules(
     insert_only=frozenset({"audit_events", "audit_leaves", "audit_seals", "usage_periods"}),
-    kept={"audit_events": timedelta(days=30), "audit_leaves": timedelta(days=30)},
+    retention={"audit_events": timedelta(days=30), "audit_leaves": timedelta(days=30)},
 )
 
 _TABLES = """
@@ -46,7 +46,7 @@ WHERE c.oid = to_regclass('migration') AND a.privilege_type = 'SELECT' AND a.gra
 """
 
 
-_KEPT = """
+_RETENTION = """
 CREATE OR REPLACE FUNCTION kept_at_least(parent text) RETURNS interval LANGUAGE sql STABLE SET search_path = pg_catalog
 RETURN coalesce(('{}'::jsonb ->> parent)::interval, interval '1 day')
 """
@@ -55,14 +55,14 @@ RETURN coalesce(('{}'::jsonb ->> parent)::interval, interval '1 day')
 async def renew_rights() -> None:
     """Gives the roles that have rights here those that they have in this version, in the current transaction of the
     tables' owner."""
-    await _declare_kept(RULES)
+    await _declare_retention(RULES)
     for role in await fetch_values(str, _GRANTED):
         await give_rights(role)
 
 
 async def give_rights(role: str, rules: TableRules = RULES) -> None:
     """Gives the role these rights and no others, in the current transaction of the tables' owner."""
-    await _declare_kept(rules)
+    await _declare_retention(rules)
     schema = await fetch_scalar(str, "SELECT quote_ident(current_schema())")
     database = await fetch_scalar(str, "SELECT quote_ident(current_database())")
     to = await fetch_scalar(str, "SELECT quote_ident($1)", role)
@@ -82,10 +82,10 @@ async def give_rights(role: str, rules: TableRules = RULES) -> None:
     await _each("GRANT EXECUTE ON FUNCTION {} TO " + to, functions)
 
 
-async def _declare_kept(rules: TableRules) -> None:
+async def _declare_retention(rules: TableRules) -> None:
     """For the function that drops partitions."""
-    kept = {table: f"{age.total_seconds()} seconds" for table, age in rules.kept.items()}
-    await execute(_KEPT.format(msgspec.json.encode(kept).decode()))
+    retention = {table: f"{age.total_seconds()} seconds" for table, age in rules.retention.items()}
+    await execute(_RETENTION.format(msgspec.json.encode(retention).decode()))
 
 
 async def _objects(kinds: str, without: frozenset[str] = frozenset(), *, partitions: bool = False) -> list[str]:

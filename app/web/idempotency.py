@@ -130,7 +130,7 @@ class Idempotency:
         self, request: Request[Principal, Any, Any], claim: KeyClaim, immediate: Immediate
     ) -> Answer | None:
         """Where a change was begun under this key, its refusal as a new request is not stored in place of its answer:
-        who has left the team since is told so, and finds it gone on with when they are back."""
+        who has left the team since is refused, and gets the stored answer once they are a member again."""
         try:
             return await immediate(partial(self._insertion, request.user, claim))
         except AppError:

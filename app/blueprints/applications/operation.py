@@ -61,7 +61,7 @@ async def note_end(record: ApplicationRecord, status: ApplicationStatus) -> None
 
 
 async def note_lost(record: ApplicationRecord) -> None:
-    """It ended with the host of its database. What waits for that host to answer is told."""
+    """Ends the operation of an application that ended with its database's host."""
     operation = await _find(record.database_id, record.id)
     if operation is None:
         return

@@ -39,8 +39,8 @@ def read(names: str | None, since: str | None, until: str | None, step: int, now
     begin = end - _DEFAULT_RANGE if since is None else query_moment("from", since)
     if begin >= end:
         raise InvalidField("from", "Expected a time before to.")
-    if begin < now - HOURS.kept - _SLACK:
-        raise InvalidField("from", f"Metrics are kept for {HOURS.kept.days} days.")
+    if begin < now - HOURS.retention - _SLACK:
+        raise InvalidField("from", f"Metrics are kept for {HOURS.retention.days} days.")
     seconds = _step(step, begin, end, now)
     return Asked(names=chosen, since=begin_of(begin, seconds), until=end, step=seconds, resolution=_resolution(seconds))
 
@@ -70,7 +70,7 @@ def _step(asked: int, begin: datetime, end: datetime, now: datetime) -> int:
 def _fits(step: int, begin: datetime, end: datetime, now: datetime, points: int) -> bool:
     """Whether samples are kept so precisely for so long, and no more than so many points come of it."""
     return (
-        begin >= now - _resolution(step).kept - _SLACK
+        begin >= now - _resolution(step).retention - _SLACK
         and (end - begin_of(begin, step)).total_seconds() <= points * step
     )
 

@@ -25,13 +25,13 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     """Rows that are kept for a while, each for so many seconds; 0 for single samples."""
 
     seconds: int
-    kept: timedelta
+    retention: timedelta
     table: PartitionedTable
 
 
-SAMPLES = Resolution(seconds=0, kept=timedelta(days=1), table=METRIC_SAMPLES)
-FIVE_MINUTES = Resolution(seconds=300, kept=timedelta(days=7), table=METRIC_FIVE_MINUTES)
-HOURS = Resolution(seconds=3600, kept=timedelta(days=60), table=METRIC_HOURS)
+SAMPLES = Resolution(seconds=0, retention=timedelta(days=1), table=METRIC_SAMPLES)
+FIVE_MINUTES = Resolution(seconds=300, retention=timedelta(days=7), table=METRIC_FIVE_MINUTES)
+HOURS = Resolution(seconds=3600, retention=timedelta(days=60), table=METRIC_HOURS)
 RESOLUTIONS = (SAMPLES, FIVE_MINUTES, HOURS)
 
 _SUM = """

@@ -84,5 +84,5 @@ async def drop_old_metrics(_: int, __: timedelta) -> int:
     """A rule of the sweep: drops what is older than each kind is kept. Returns how many partitions."""
     now, dropped = utc_now(), 0
     for resolution in rollups.RESOLUTIONS:
-        dropped += await partitions.drop_before(resolution.table, now - resolution.kept)
-    return dropped + await partitions.drop_before(METRIC_GAPS, now - rollups.HOURS.kept)
+        dropped += await partitions.drop_before(resolution.table, now - resolution.retention)
+    return dropped + await partitions.drop_before(METRIC_GAPS, now - rollups.HOURS.retention)
