@@ -28,7 +28,7 @@ def main() -> int:
     gc.enable()
     share_arenas()
     parser = argparse.ArgumentParser(prog="python -m workers")
-    parser.add_argument("--queue", action="append", required=True, type=_queue, metavar="QUEUE")
+    parser.add_argument("--queue", action="append", required=True, type=known_queue, metavar="QUEUE")
     queues = list(dict.fromkeys(parser.parse_args().queue))
     try:
         settings = Settings.load(os.environ)
@@ -50,7 +50,8 @@ async def _serve(settings: Settings, queues: list[str], tracer: Tracer | None) -
     await run(settings, queues, stop, tracer)
 
 
-def _queue(name: str) -> str:
+def known_queue(name: str) -> str:
+    """The same name. Raises argparse's error for one that no worker serves."""
     if name in (CONTROL_QUEUE, WEBHOOK_QUEUE) or _ENGINE_QUEUE.fullmatch(name):
         return name
     raise argparse.ArgumentTypeError(

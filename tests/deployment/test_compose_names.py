@@ -19,7 +19,7 @@ from app.local import mysql, postgres, temporal
 from tests.cli.command import commands_of
 from tests.deployment import compose
 from tests.support.together import together
-from workers.serving import _queue
+from workers.serving import known_queue
 
 SERVICES = compose.services()
 OURS = compose.ours()
@@ -71,7 +71,7 @@ def test_every_queue_has_a_worker_that_is_asked_for_its_own() -> None:
         if "workers" in compose.command(service):
             queues = compose.command(service)[4::2]
             assert service["healthcheck"]["test"][3:] == ["workers.health", "--queue", *queues], name
-            served += [_queue(queue) for queue in queues]
+            served += [known_queue(queue) for queue in queues]
     region = SERVICES["hosts"]["environment"]["ENGINE_REGION"]
     assert served == [CONTROL_QUEUE, WEBHOOK_QUEUE, engine_queue(region)]
     assert "engines" in SERVICES[f"worker-{region}"]["networks"]

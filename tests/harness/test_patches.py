@@ -1,4 +1,5 @@
-"""No test replaces what is private: what tests need to set is a parameter or a setting of what they construct."""
+"""No test replaces what is private: what tests need to set is a parameter or a setting of what they construct, or a
+public constant of its module."""
 
 import ast
 from collections.abc import Iterator
