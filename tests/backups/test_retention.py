@@ -29,7 +29,9 @@ from tests.support.answers import body_of, data_of, error_of
 from tests.support.backups import backed_up, files_of, folder_store
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
+from tests.support.meeting import rows_held, waiters
 from tests.support.together import together
+from tests.support.waiting import until
 from workers.backups import end_expired_backups, take_due_backups
 from workers.backups import test_due_backups as run_due_tests
 
@@ -281,6 +283,23 @@ async def test_the_newest_stay_whatever_their_age(lone: LoneApi) -> None:
     assert await find_expiring(TERMS.plans, 10, without=[]) == [uuid]
     assert await expire(TERMS, uuid) == 1
     assert [await status_of(one) for one in (fresh, old, older)] == ["completed", "completed", "expired"]
+
+
+async def test_those_of_a_database_are_locked_by_their_ids(lone: LoneApi) -> None:
+    """As everybody locks several: in another order two of them would wait for each other."""
+    _, uuid = await active(lone)
+    database = await database_row(str(uuid))
+    older, newer = [await add_backup(database, days_ago=n, expires_in_days=-1) for n in (2, 1)]
+
+    async def waits() -> bool:
+        return await waiters() == 1
+
+    async with rows_held(lone.control_dsn, f"backups WHERE uuid = '{older}'") as holder:
+        expiring = asyncio.create_task(expire(TERMS, uuid))
+        await until(waits)
+        await holder.execute("SELECT 1 FROM backups WHERE uuid = $1 FOR NO KEY UPDATE NOWAIT", newer)
+    assert await expiring == 1
+    assert [await status_of(one) for one in (older, newer)] == ["expired", "completed"]
 
 
 async def test_what_stays_for_good_holds_up_nothing(lone: LoneApi) -> None:
