@@ -27,13 +27,13 @@ class Draft(msgspec.Struct, kw_only=True):
 
     action: str
     object: str
-    """What kind of thing it is about."""
+    """The type of the object that the action is about."""
     id: str | None = None
-    """Which one."""
+    """The object's identifier."""
     team_id: int | None = None
-    """Whose it is, once that is known."""
+    """The team that the object belongs to, once that is known."""
     own_team_id: int | None = None
-    """The caller's primary team, where nobody knows whose it is."""
+    """The caller's primary team, for an object whose team isn't known."""
     address: str | None = None
     changes: dict[str, list[Any]] | None = None
     refusals: int = 0
@@ -79,7 +79,8 @@ def note(
 
 
 def found(record: _Found) -> _Found:
-    """What was found of the caller's, if anything. Whose it is is noted: what a change is about is looked up first."""
+    """Returns the record, and notes its team in the draft unless one is noted already: a change looks up first what it
+    is about."""
     draft = _draft.get()
     if draft is not None and draft.team_id is None and record is not None:
         draft.team_id = record.team_id
@@ -87,7 +88,7 @@ def found(record: _Found) -> _Found:
 
 
 def note_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Adds those fields that are no longer what they were."""
+    """Notes the fields that have changed, each with its value before and after."""
     note(changes={name: (before.get(name), value) for name, value in after.items() if before.get(name) != value})
 
 

@@ -18,7 +18,7 @@ class InvitationRecord(msgspec.Struct, frozen=True, kw_only=True):
     team_id: int
     role: Role
     email: str | None
-    """Whose it is; None for whoever has the link."""
+    """The address that may accept it; None if anybody with the link may."""
     invited_by: int | None
     """A user; None for the operator."""
     accepted_by: int | None
@@ -52,8 +52,8 @@ async def find_invitation(team_id: int, invitation: int) -> InvitationRecord | N
 
 
 async def may_have_been_of(team_id: int, invitation: int) -> bool:
-    """Whether this is an invitation of the team, or was one: the id was given out, and is no other team's now. Whose it
-    was is not known of one that was withdrawn."""
+    """Whether this is an invitation of the team, or was one: the id was given out, and is no other team's now. An
+    invitation that was withdrawn has no row, so its team isn't known."""
     return await fetch_exists(
         """
         SELECT 1 WHERE $2 <= pg_sequence_last_value(pg_get_serial_sequence('invitations', 'id')::regclass)

@@ -195,7 +195,7 @@ class BackupTaking:
 
 
 class _Attempt:
-    """How far it is, and who waits for it."""
+    """The progress of one attempt, and whether a restore waits for it."""
 
     def __init__(self, expected_bytes: int) -> None:
         self.expected_bytes = expected_bytes

@@ -45,7 +45,7 @@ class Files:
     version: str
     index: File
     visitors_index: File
-    """The same for who is surely not signed in."""
+    """The same for a browser that has no session."""
     by_path: dict[str, File]
     """Those below the folder of this version, by their path in it."""
 

@@ -81,8 +81,8 @@ class Limiter(Generic[Key]):
         return lane
 
     async def _wait(self, key: Key, timeout: float | None) -> object:
-        """The holder of a slot that another released. Whoever stops waiting takes none: also when it was handed over
-        in the same moment."""
+        """Waits for a slot that another caller releases, and returns its holder. A caller that is cancelled, or whose
+        time is over, gives a slot back that it was handed in the same moment."""
         lane, waiter = self._lane(key), asyncio.get_running_loop().create_future()
         lane.waiting[waiter] = None
         self._note_change(key, lane)

@@ -17,7 +17,7 @@ _MOST_BYTES = 2**16
 
 
 class Subprocess:
-    """A program that was started. Whoever starts it waits for its end, and closes it then."""
+    """A program that was started. The caller waits for its end, and then closes it."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

@@ -91,7 +91,7 @@ class Adapters:
         return await self.of(access)
 
     async def of(self, access: HostAccess) -> EngineAdapter:
-        """For who has read the host's row already."""
+        """The same for a caller that has read the host's row already."""
         known = self._open.get(access.id)
         if known is not None and known[0] == access:
             return known[1]

@@ -83,7 +83,7 @@ def _peer(scope: HTTPScope) -> str | None:
 
 
 def caller_of(scope: HTTPScope) -> Principal | None:
-    """Who was let in."""
+    """The authenticated caller; None if there is none."""
     caller: Principal | None = scope.get("user")
     return caller
 

@@ -78,7 +78,8 @@ async def _admit(controls: RequestControls, scope: HTTPScope, address: str) -> A
 
 
 def _expecting_in_time(admitted: float, caller: Principal, receive: Receive) -> Receive:
-    """Who holds the end of a body back is asked again whether they may be here: until then others may have ended it."""
+    """Checks again, when the body has ended, that the caller may still be here: a slow body can take longer than it
+    takes to revoke a key."""
 
     async def receive_expecting() -> HTTPReceiveMessage | ReceiveMessage:
         message = await receive()

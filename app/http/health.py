@@ -13,8 +13,8 @@ _METHODS = (HttpMethod.GET, HttpMethod.HEAD)
 
 
 class Readiness:
-    """Whether our own database can be reached. Who asks while that is looked up waits for the same answer: anybody may
-    ask, as often as they like, and all of them together take one connection."""
+    """Whether our own database can be reached. Requests that come while that is being checked wait for the
+    same answer: anybody may ask, as often as they like, and all of them together take one connection."""
 
     def __init__(self) -> None:
         self._look: asyncio.Task[bool] | None = None

@@ -83,7 +83,7 @@ def _shared(method: str, route: str, status: int | None) -> tuple[str, bytes]:
 
 @lru_cache(maxsize=_KEPT_CALLERS)
 def _of_caller(key_id: int, team_id: int | None) -> bytes:
-    """Whose request it is, which comes again and again."""
+    """The attributes that name the caller. Cached: each caller sends many requests."""
     caller: dict[str, str | int] = {"headwater.key_id": key_id}
     if team_id is not None:
         caller["headwater.team_id"] = team_id

@@ -128,7 +128,7 @@ def insertion(type: OperationType, database: Subject, *, at: datetime, uuid: UUI
 
 
 def _client() -> Actor | None:
-    """Whose operation it is, and to cancel; None for what an operator or the service itself begins."""
+    """The client who owns the operation and may cancel it; None if an operator or the service itself began it."""
     actor = current_actor()
     return None if actor is None or actor.as_operator else actor
 

@@ -142,7 +142,8 @@ _LOCK = "FOR NO KEY UPDATE OF o"
 
 
 async def find(operation: UUID, *, lock: bool = False) -> OperationRecord | None:
-    """Whosever it is; `lock` until the end of the transaction. Whoever locks the database too does so before."""
+    """The operation, of any team. `lock` locks its row until the end of the transaction: lock the database first, if
+    you lock both."""
     return await fetch_one(OperationRecord, f"{_SELECT} WHERE o.uuid = $1 {_LOCK if lock else ''}", operation)
 
 
@@ -212,7 +213,7 @@ async def write(
     reason: Reason | None,
     progress: OperationProgress | None = None,
 ) -> None:
-    """Writes a changed row that is locked, and wakes who waits for it or watches it."""
+    """Writes the changes of a row that is locked, and wakes the requests that wait for the operation or watch it."""
     await execute(
         """
         UPDATE operations SET status = $2, steps = $3::jsonb, reason = $4::jsonb, progress = $5::jsonb,

@@ -214,14 +214,14 @@ def _team_of(caller: Principal) -> int | None:
 
 
 def _check_team(request: Request[Principal, Any, Any], team_id: int | None) -> None:
-    """Raises `NotAMember` or `InsufficientRole` for a stored answer that the caller wouldn't get now. What is about
-    accounts is answered again also to who has left the team by it."""
+    """Raises `NotAMember` or `InsufficientRole` for a stored answer that the caller wouldn't get now. An answer about
+    accounts is repeated even to a caller who has left the team by that very request."""
     if team_id is not None and team_id not in request.user.team_ids and not _is_about_accounts(request):
         raise request.user.refusal(team_id)
 
 
 def _is_about_accounts(request: Request[Principal, Any, Any]) -> bool:
-    """Whose answers may have the text of a key or of an invitation."""
+    """Whether the route manages accounts: its answers may have the text of a key or of an invitation."""
     path: str = request.scope["path"]
     return path.startswith(("/api/v1/api_keys", "/api/v1/teams"))
 

@@ -31,14 +31,14 @@ COMPUTES = Computes.COMPUTES
 
 
 class Audience(Enum):
-    """Whom an operation lets in."""
+    """The callers that may use an operation."""
 
     CALLER = "caller"
     """Programs by their key, and people by their session."""
     SESSION = "session"
     """People who are signed in, and nobody by a key."""
     ANYBODY = "anybody"
-    """Also who isn't signed in yet."""
+    """Also those who aren't signed in yet."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,18 +23,19 @@ DELETE FROM sign_in_attempts WHERE id IN (
 
 
 async def count_attempt(address: str, per_minute: int = PER_MINUTE) -> None:
-    """One more in this minute of the clock, by all processes together. Neighbours in an IPv6 network of 64 bits count
-    as one: they are one subscriber. One that is refused writes nothing. Raises `RateLimitExceeded`."""
+    """Counts one more attempt in this minute of the clock, for all processes together. Addresses of one IPv6 network of
+    64 bits count as one: they belong to one subscriber. An attempt that is refused writes nothing. Raises
+    `RateLimitExceeded`."""
     if await fetch_value(int, _COUNT, network_of(address), per_minute) is None:
         raise RateLimitExceeded(per_minute, max(1, 60 - utc_now().second), "To sign in, an address")
 
 
 def network_of(address: str) -> str:
-    """Whose attempts are counted together."""
+    """The network whose attempts are counted together: an IPv4 address, or 64 bits of an IPv6 address."""
     parsed = parse_address(address)
     return str(IPv6Network((parsed, 64), strict=False) if isinstance(parsed, IPv6Address) else parsed)
 
 
 async def delete_old_attempts(most: int, _age: timedelta) -> int:
-    """Those of minutes that are over. See `app.upkeep.sweep`."""
+    """Deletes the counts of minutes that are over. See `app.upkeep.sweep`."""
     return await execute(_DELETE, most)

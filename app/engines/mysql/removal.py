@@ -80,7 +80,8 @@ async def _is_read_only(connection: MySQLConnection, name: str) -> bool:
 
 
 async def drop_database(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
-    """Whoever holds its tables. Raises `EngineError` for a holder that can't be found."""
+    """Drops the database, whatever sessions hold its tables: they are ended. Raises `EngineError` if a holder can't be
+    found."""
     if await _dropped_in_parts(connection, name):
         return
     async with connections.extra() as dropper, connections.extra() as observer:

@@ -82,7 +82,7 @@ class Lookups:
                 self._land(party, host, flight)
 
     def _land(self, party: str, host: str, flight: _Flight) -> None:
-        """Who asks from now on begins anew."""
+        """Ends the sharing of this lookup: later callers begin another."""
         if self._flights.get((party, host)) is flight:
             del self._flights[party, host]
 

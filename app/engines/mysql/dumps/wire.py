@@ -49,7 +49,7 @@ async def read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 async def greet(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, server_version: str, plugin: str
 ) -> None:
-    """Lets in who is connected, without a password."""
+    """Greets the client and accepts it without a password."""
     salt = secrets.token_bytes(20).replace(b"\x00", b"\x01")
     greeting = (
         b"\x0a"

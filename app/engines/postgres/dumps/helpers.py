@@ -52,7 +52,7 @@ class Helper(msgspec.Struct, frozen=True):
     reads_everything: bool
     """Whether row level security doesn't apply to it."""
     administrator: str
-    """Who made it."""
+    """The administrator that made it."""
 
     def __repr__(self) -> str:
         return f"Helper({self.name})"
@@ -171,7 +171,8 @@ async def _remove(connections: PostgresConnections, connection: Any, name: str, 
 
 
 async def _close_again(connection: Any, name: str) -> None:
-    """Whose work goes on does it at its own end."""
+    """Closes the database again after a revocation, unless another helper still works there: that one closes it at its
+    end."""
     found = await catalog.find(connection, name)
     helpers = set(names_of([name])).intersection(found.helpers)
     if found.database and found.open and found.revoked and not helpers:
