@@ -33,26 +33,26 @@ class File:
 
     content: bytes
     compressed: bytes
-    """By gzip."""
+    """The content, compressed by gzip."""
     media_type: str
     etag: str
 
 
 @dataclass(frozen=True)
 class Files:
-    """All of them."""
+    """All files of the console."""
 
     version: str
     index: File
     visitors_index: File
     """The same for a browser that has no session."""
     by_path: dict[str, File]
-    """Those below the folder of this version, by their path in it."""
+    """The files below the folder of this version, by their path in it."""
 
 
 @cache
 def load_files() -> Files:
-    """Those of this process's version. The first call takes a few hundredths of a second."""
+    """The files of this process's version. The first call takes a few hundredths of a second."""
     sources = {
         path.relative_to(_FOLDER).as_posix(): path.read_bytes()
         for path in sorted(_FOLDER.rglob("*"))
@@ -96,7 +96,8 @@ def _resolve(importer: str, path: str) -> str:
 
 
 def _index(page: bytes, sources: dict[str, bytes], version: str) -> bytes:
-    """With the addresses of this version, and all first modules named so that a browser asks for them at once."""
+    """The index page with the addresses of this version. It names all first modules, so that a browser asks for them at
+    once."""
     base = f"/console/{version}"
     links = [f'<link rel="stylesheet" href="{base}/{_STYLES}">']
     links += [f'<link rel="modulepreload" href="{base}/{name}">' for name in first_modules(sources)]

@@ -14,8 +14,8 @@ log = structlog.get_logger(__name__)
 async def repeating(
     look: Callable[[], Awaitable[Any]], seconds: float, *, failure: str, at_once: bool = False, **about: str
 ) -> AsyncIterator[None]:
-    """Calls `look` again and again for the block, with a pause of `seconds` between two, and before the first unless
-    `at_once`. One that raises is logged as `failure`, with `about`, and ends nothing."""
+    """Calls `look` again and again during the block, with a pause of `seconds` between two calls, and before the first
+    one unless `at_once`. A call that raises is logged as `failure`, with the fields `about`, and the calls go on."""
 
     async def repeat() -> None:
         if not at_once:

@@ -12,9 +12,9 @@ class ActorKind(StrEnum):
     SESSION = "session"
     """A person who is signed in."""
     OPERATOR = "operator"
-    """Who runs the operator's command, or acts in Temporal."""
+    """A person who runs the operator's command, or acts in Temporal."""
     SERVICE = "service"
-    """The service itself: what is due, what is put right."""
+    """The service itself: it does what is due, and puts right what is wrong."""
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,9 +25,9 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     key_id: int | None = None
     """The API key that a request came with."""
     name: str | None = None
-    """The operating system's, of an operator."""
+    """The name of an operator in the operating system."""
     as_operator: bool = False
-    """By an operation for operators: what it begins is not a team's to undo."""
+    """Whether the actor uses an operation for operators: a team can't undo what that begins."""
 
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -42,7 +42,7 @@ def current_request_id() -> str:
 
 
 def act_as_operator() -> None:
-    """From now on this task's actor, a client, does what only operators do."""
+    """Marks this task's actor, a client, as one that does what only operators do, from now on."""
     client = actor.get()
     if client is not None:
         actor.set(msgspec.structs.replace(client, as_operator=True))

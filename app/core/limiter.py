@@ -1,4 +1,4 @@
-"""How many hold something at the same time, in this process: for each key, and altogether."""
+"""Limits how many hold something at the same time in this process: for each key, and altogether."""
 
 import asyncio
 from collections import OrderedDict
@@ -17,21 +17,21 @@ class LimitReached(Exception):
 class Limiter(Generic[Key]):
     """At most `per_key` slots of each key, and `total` of all keys together.
 
-    Who waits is served in the order of arrival within a key; the keys take turns, so that one with a long queue gets no
-    more than one with a short queue. A slot goes straight from who releases it to who waits for it: nobody who comes
-    later takes it. A key that nobody uses costs no memory. For one event loop; not thread-safe.
+    Those who wait for the same key are served in the order of arrival; the keys take turns, so that one with a long
+    queue gets no more than one with a short queue. A slot that is released goes straight to one who waits for it:
+    nobody who comes later takes it. A key that nobody uses costs no memory. For one event loop; not thread-safe.
     """
 
     def __init__(self, per_key: int, total: int | None = None) -> None:
         self._per_key = per_key
         self._total = total
         self._held = 0
-        """Slots of all keys."""
+        """The number of slots that are taken, of all keys together."""
         self._lanes: dict[Key, _Lane] = {}
-        """Of the keys that are in use."""
+        """The lanes of the keys that are in use."""
         self._next: OrderedDict[Key, None] = OrderedDict()
-        """Keys that have somebody waiting and a slot of their own free: they wait for one of the total, in this
-        order."""
+        """The keys for which somebody waits although a slot of their own is free: they wait for one of the total, in
+        this order."""
 
     def __len__(self) -> int:
         """How many keys are in use."""
@@ -53,7 +53,7 @@ class Limiter(Generic[Key]):
         return monotonic() - next(iter(lane.holders.values())) if lane is not None and lane.holders else 0.0
 
     def slot_now(self, key: Key) -> AbstractContextManager[None]:
-        """A slot for the block, which raises `LimitReached` when none is free."""
+        """A slot for the block. Entering the block raises `LimitReached` when none is free."""
         return _SlotNow(self, key)
 
     @asynccontextmanager
@@ -117,9 +117,9 @@ class Limiter(Generic[Key]):
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Gives slots to those who wait, as long as there are both."""
+        """Gives slots to those who wait, as long as somebody waits and a slot is free."""
         while self._next and self._total_has_room:
-            # Should the key stay in the row, it goes to the end.
+            # A key that stays in `_next` goes to its end.
             key, _ = self._next.popitem(last=False)
             lane = self._lanes[key]
             waiter, _ = lane.waiting.popitem(last=False)
@@ -138,7 +138,7 @@ class Limiter(Generic[Key]):
 
 
 class _SlotNow(Generic[Key]):
-    """A class, because every request takes two, and a generator takes three times as long."""
+    """A class, because a generator takes three times as long."""
 
     __slots__ = ("_key", "_limiter")
 
@@ -160,6 +160,6 @@ class _Lane:
 
     def __init__(self) -> None:
         self.holders: dict[object, float] = {}
-        """Since when each has its slot; the oldest first."""
+        """When each holder got its slot, by the clock of `monotonic`; the oldest first."""
         self.waiting: OrderedDict[asyncio.Future[None], None] = OrderedDict()
-        """In the order of arrival."""
+        """Those who wait, in the order of arrival."""

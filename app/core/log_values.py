@@ -40,7 +40,7 @@ def add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def add_trace_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Adds the id of the trace, so that a trace's lines are found, and a line's trace."""
+    """Adds the id of the trace, so that the lines of a trace can be found, and the trace of a line."""
     if trace_id := current_trace_id():
         event["trace_id"] = trace_id
     return event

@@ -42,9 +42,9 @@ _TOGETHER_SECONDS = 0.005
 
 
 class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A line for a request or an activity, written by `write_line`, which sets `level`, `timestamp` and the
-    ids of request and trace.
-    Its fields hold numbers, ids and our own words, never a client's text. None is left out."""
+    """A line for a request or an activity, written by `write_line`, which sets `level`, `timestamp` and the ids of
+    request and trace. Its fields hold numbers, ids and our own words, never a client's text. A field that is None is
+    left out."""
 
     event: str
     logger: str
@@ -63,9 +63,9 @@ class _Output(logging.StreamHandler[TextIO]):
         self._encode = msgspec.json.Encoder().encode
         self._unwritten: list[str] = []
         self._flushing: asyncio.AbstractEventLoop | None = None
-        """The event loop that is going to write them."""
+        """The event loop that is going to write the lines in `_unwritten`."""
         self._next_at = 0.0
-        """By the event loop's clock: lines that come earlier wait until then."""
+        """When the next lines may be written, by the event loop's clock: lines that come earlier wait until then."""
         self._renderers = _AS_JSON if as_json else _console_processors(stream)
         self.setFormatter(
             structlog.stdlib.ProcessorFormatter(
@@ -79,8 +79,8 @@ class _Output(logging.StreamHandler[TextIO]):
         return super().format(record).replace("\x7f", "\\u007f")
 
     def write(self, line: LogLine) -> None:
-        """At once; in an event loop with those of its present round, and with those that follow the last ones closely,
-        because a system call for each is a tenth of the shortest request."""
+        """Writes the line at once; in an event loop, together with the others of its present round, and with those that
+        follow the last ones closely, because a system call for each line is a tenth of the shortest request."""
         encoded = self._encode(line)
         text = encoded.decode() if self._as_json and encoded.isascii() else self._rendered(encoded)
         with self.lock or nullcontext():
@@ -151,7 +151,7 @@ def write_line(level: int, line: LogLine) -> None:
 
 
 _logger = cache(logging.getLogger)
-"""The library's own look-up takes a lock."""
+"""Cached: the library's own look-up takes a lock."""
 
 
 def _console_processors(stream: TextIO) -> tuple[Processor, ...]:

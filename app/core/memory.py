@@ -10,9 +10,10 @@ _ARENAS = 2
 
 
 def share_arenas() -> None:
-    """Before the first thread is started; where the library is glibc. It gives threads up to eight arenas for each
-    core, and buffers that one thread fills and another frees stay in each of them: of a backup's, more than they ever
-    were at once. `MALLOC_ARENA_MAX` in the environment counts in place of this."""
+    """Limits the arenas of glibc, where that is the C library. Call it before the first thread is started. By default
+    glibc gives threads up to eight arenas for each core, and buffers that one thread fills and another frees stay in
+    each of them: of a backup's buffers, more than ever were in use at once. `MALLOC_ARENA_MAX` in the environment
+    counts in place of this."""
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none
         if mallopt is not None:

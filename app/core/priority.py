@@ -9,8 +9,9 @@ _NICENESS = 10
 
 
 def put_process_last(pid: int) -> None:
-    """A process that was just started, in a session of its own. Each session may be a group that gets as much as each
-    other one, whatever the niceness of its processes; then the group has one too."""
+    """Lowers the priority of a process that was just started in a session of its own. Each session may be a group that
+    gets as much processor time as any other, whatever the niceness of its processes: so the group gets a niceness
+    too."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, _NICENESS)
         if sys.platform == "linux":
@@ -18,7 +19,7 @@ def put_process_last(pid: int) -> None:
 
 
 def put_thread_last() -> None:
-    """The calling thread, from now on; where threads have a niceness of their own."""
+    """Lowers the priority of the calling thread from now on, where threads have a niceness of their own."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)

@@ -27,8 +27,8 @@ def run_and_exit(main: Callable[[], object]) -> NoReturn:
 
 
 def _flushed(status: int) -> int:
-    """Writes what is still to be written. The status is not 0 where the output could not be; what could not be said
-    beside it, because the terminal or the reader of a pipe is gone, changes nothing."""
+    """Flushes both outputs and returns the status to exit with. It is not 0 where standard output could not be written.
+    A failure on standard error, because the terminal or the reader of a pipe is gone, changes nothing."""
     with contextlib.suppress(OSError):
         sys.stderr.flush()
     try:

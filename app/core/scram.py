@@ -11,7 +11,7 @@ ITERATIONS = 4096
 
 
 def verifier(password: str, *, salt: bytes | None = None, iterations: int = ITERATIONS) -> str:
-    """For `PASSWORD '…'`. `password` is ASCII, which SASLprep doesn't change."""
+    """A verifier for the clause `PASSWORD '…'`. `password` is ASCII, which SASLprep doesn't change."""
     salt = salt or secrets.token_bytes(16)
     salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, iterations)
     stored_key = hashlib.sha256(_hmac(salted, b"Client Key")).digest()

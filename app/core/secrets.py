@@ -70,7 +70,7 @@ class SecretBox:
         return self._sealing + b"\x00" + nonce + sealed
 
     def open(self, sealed: bytes, place: SecretLocation) -> str:
-        """Raises `InvalidSecret`."""
+        """Returns the secret. Raises `InvalidSecret`."""
         key_id, _, rest = sealed.partition(b"\x00")
         cipher = self._ciphers.get(key_id)
         if cipher is None:

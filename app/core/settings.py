@@ -60,7 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mysqldump: Path | None = None
     """MySQL's dump tool, of the hosts' version or newer, in place of the one on the PATH or beside the server."""
     mariadb_dump: Path | None = None
-    """The same of MariaDB's, `mariadb-dump`."""
+    """The same for MariaDB's dump tool, `mariadb-dump`."""
     postgres_bin: Path | None = None
     """The folder of `postgres` and `initdb`, in place of the embedded package's."""
     log_file_bytes: PositiveInt = 67_108_864
@@ -71,7 +71,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Our own PostgreSQL, as the role with which the service reads and writes rows. The embedded stack sets it for its
     processes."""
     control_admin_dsn: str | None = None
-    """The same as the owner of the tables, for `headwater migrate` alone: API and workers never use it."""
+    """The same database, as the owner of its tables; for `headwater migrate` alone: API and workers never use it."""
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
     temporal_ui_url: str | None = None
@@ -111,19 +111,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     console: bool = True
     """Whether the API serves the console, and people sign in to it. `off` takes it away."""
     api_keys_per_user: PositiveInt = 100
-    """Keys that are not revoked. Operators may make more."""
+    """The maximum of keys that are not revoked. Operators may make more."""
     teams_per_user: PositiveInt = 20
-    """That a person may be in."""
+    """The maximum of teams that a person may be in."""
     members_per_team: PositiveInt = 200
     invitations_per_team: PositiveInt = 50
-    """That are open."""
+    """The maximum of open invitations."""
     request_head_timeout_seconds: PositiveFloat = 30
-    """From the opening of a connection, or the last answer on it, to the end of the next request's head. Then it is
-    closed."""
+    """The time limit from the opening of a connection, or the last answer on it, to the end of the next request's head.
+    After that the connection is closed."""
     request_body_timeout_seconds: PositiveFloat = 30
-    """From the end of a request's head to the end of its body. Then the answer is 408."""
+    """The time limit from the end of a request's head to the end of its body. After that the answer is 408."""
     requests_in_flight_per_key: PositiveInt = 1000
-    """In one process, including requests that wait for something."""
+    """The maximum in one process, including requests that wait for something."""
     requests_in_flight_per_address: PositiveInt = 2000
     """The same for one client address."""
     event_streams: PositiveInt = 2500
@@ -133,23 +133,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     event_stream_comment_seconds: PositiveFloat = 15
     """How long an event stream is silent before it sends a comment."""
     trusted_proxies: tuple[str, ...] = ()
-    """Networks of proxies that are believed which address a request comes from, and whether over TLS."""
+    """Networks of proxies that are believed when they say which address a request comes from, and whether over TLS."""
     public_url: Origin | None = None
     """Where people reach the API, such as `https://databases.example.com`; by default what each request says."""
     oidc_issuer: Url | None = None
     """The OpenID Connect provider through which people may sign in, by the URL that it calls itself."""
     oidc_client_id: str | None = None
-    """Ours there. Its redirect URI is `/console/sign-in` at our own address."""
+    """Our client id at that provider. The redirect URI is `/console/sign-in` at our own address."""
     oidc_client_secret: str | None = None
-    """None for a public client: PKCE is used with both."""
+    """The client's secret; None for a public client. PKCE is used with both kinds."""
     sign_in_link_seconds: PositiveFloat = 600
     """How long a link to sign in with can be used."""
     session_idle_seconds: PositiveInt = 43_200
-    """After so long without a request a person who signed in does it again."""
+    """How long a session lasts without a request. After that the person has to sign in again."""
     session_seconds: PositiveInt = 1_209_600
-    """The same whatever they did."""
+    """How long a session lasts at most, whatever the person does."""
     session_requests_per_minute: PositiveInt = 600
-    """A person's, by all of their sessions together."""
+    """The maximum of a person's requests, by all of their sessions together."""
     idempotency_ttl_seconds: PositiveFloat = 86_400
     idempotency_lease_seconds: PositiveFloat = 10
     """How long an Idempotency-Key stays in flight after its request's process died."""
@@ -194,7 +194,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_longest_probe_seconds: PositiveFloat = 300
     """The longest pause."""
     webhook_probes_per_second: PositiveFloat = 2
-    """Probes that a worker begins, of all receivers that hang together; those that are answered don't count."""
+    """Probes that a worker begins, to all hanging receivers taken together; those that are answered don't count."""
     webhook_secret_overlap_seconds: NonNegativeFloat = 86_400
     """How long a replaced signing secret still signs beside the new one."""
     quota_interval_seconds: PositiveFloat = 60
@@ -228,7 +228,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # Backups
     backup_hour_seconds: PositiveFloat = 3600
-    """What policies of backups count in; a day is 24 of them. Shorter in tests alone."""
+    """The unit of the hours in policies of backups; a day is 24 of them. Shorter in tests alone."""
     final_backups: bool = True
     """Whether the data of a deleted database is destroyed only after a last backup of it, where its policy is on."""
     backups_per_host: PositiveInt = 3
@@ -288,7 +288,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check(name: str, value: Any) -> Any:
-    """What no type says."""
+    """Checks what no type says, and returns the value."""
     if name == "regions" and not (value and all(map(is_region_code, value)) and len(set(value)) == len(value)):
         raise ValueError("expected region codes such as us-east-1, each once")
     if name in ("trusted_proxies", "webhook_allow_cidrs"):

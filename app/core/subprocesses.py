@@ -1,7 +1,8 @@
 """Starting programs from a process that may have much memory.
 
-The event loop of our servers forks for each program: it copies the tables of all memory while nothing else runs, 14 ms
-for 240 MB, and what is written next is copied too. `subprocess` lends the memory to the program until that has begun.
+The event loop of our servers forks for each program: it copies the page tables of all memory while nothing else runs,
+14 ms for 240 MB, and memory that is written next is copied too. `subprocess` lends the memory to the program until the
+program has begun.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ class Subprocess:
         self.stdin: asyncio.StreamWriter | None = None
         self.stdout: asyncio.StreamReader | None = None
         self.stderr: asyncio.StreamReader | None = None
-        """Each where `PIPE` was asked for."""
+        """Each of the three is None unless `PIPE` was asked for."""
 
     @property
     def pid(self) -> int:
@@ -44,11 +45,11 @@ class Subprocess:
         self._process.terminate()
 
     def kill(self) -> None:
-        """Does nothing to one that has ended."""
+        """Does nothing to a program that has ended."""
         self._process.kill()
 
     def close(self) -> None:
-        """Its pipes, with what is still in them."""
+        """Closes the program's pipes, with what is still in them."""
         for transport in self._transports:
             transport.close()
 
@@ -88,8 +89,8 @@ async def start(
     new_session: bool = False,
     limit: int = _LIMIT,
 ) -> Subprocess:
-    """`PIPE`, `DEVNULL` or a file's number for each of the three. `limit`: about so many bytes of what it writes are in
-    memory at once. Raises `OSError` where it can't be run."""
+    """Starts the program, with `PIPE`, `DEVNULL` or a file's number for each of the three standard streams. About
+    `limit` bytes of what it writes are in memory at once. Raises `OSError` where it can't be run."""
     process = subprocess.Popen(  # noqa: ASYNC220 - takes a fraction of a millisecond
         [program, *arguments],
         env=dict(env),
@@ -112,7 +113,7 @@ async def start(
 
 
 async def output_of(program: str, *arguments: str, env: Mapping[str, str], seconds: float) -> str | None:
-    """What it writes, 64 KiB of it at least; None where it can't be run, or doesn't end in time."""
+    """What the program writes, 64 KiB of it at least; None where it can't be run, or doesn't end in time."""
     try:
         process = await start(program, *arguments, env=env)
     except OSError:

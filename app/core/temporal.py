@@ -67,8 +67,8 @@ CORE_LOG = LoggingConfig(
         append_log_fields_to_message=False,
     ),
 )
-"""For every runtime: the SDK's core, which is written in Rust, would write its warnings to the process's output in a
-format of its own. The fields of a record are added by `log_values.add_core_fields`."""
+"""The logging of every runtime: by default the SDK's core, which is written in Rust, would write its warnings to the
+process's output in a format of its own. The fields of a record are added by `log_values.add_core_fields`."""
 
 
 async def connect(
@@ -121,7 +121,7 @@ def page_of(settings: Settings, kind: Literal["workflows", "schedules"], id: str
 
 @cache
 def _shared_runtime() -> Runtime:
-    """Each runtime has a pool of threads."""
+    """The runtime that the clients share, because each runtime has a pool of threads."""
     return Runtime(telemetry=TelemetryConfig(logging=CORE_LOG))
 
 

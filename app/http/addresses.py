@@ -10,7 +10,7 @@ NO_STORE = (b"cache-control", b"no-store")
 
 
 def address_of(scope: Scope, trusted_proxies: tuple[Network, ...]) -> str:
-    """The client's; behind trusted proxies, the one that they report."""
+    """The client's address; behind trusted proxies, the one that they report."""
     client = scope["client"]
     forwarded_for = None
     if trusted_proxies:

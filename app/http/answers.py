@@ -13,8 +13,9 @@ _JSON = (b"content-type", b"application/json")
 
 
 class StructResponse(Response[Any]):
-    """Litestar's own for all but structs, which are most answers. Of those it keeps what it sends and nothing else: no
-    cookies, no headers of its own, no encoders to be merged. That saves a tenth of the shortest request."""
+    """Litestar's own response for all but structs, which most answers are. For a struct it keeps what is sent and
+    nothing else: no cookies, no headers of its own, no encoders to be merged. That saves a tenth of the shortest
+    request."""
 
     def __init__(self, content: Any, *, status_code: int | None = None, **more: Any) -> None:
         if isinstance(content, msgspec.Struct):

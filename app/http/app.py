@@ -53,11 +53,11 @@ def create_app(
     routes: Routes | None = None,
     tracer: Tracer | None = None,
 ) -> ASGIApp:
-    """Creates the ASGI application. `stopping` is set when its server is about to stop, which waits for all answers:
-    event streams end then. `leaving` is set before that, so that a proxy sends nothing more: it is not ready then, and
-    serves all the same. `routes` are those of an application that has ended; without them they are assembled.
-    `tracer` is that of the process, if it traces. Raises `ValueError` for missing settings, and `InvalidSettings` for
-    the file of plans."""
+    """Creates the ASGI application. `stopping` is set when its server is about to stop: event streams end then, because
+    the server waits for all answers. `leaving` is set before that: the application then says that it isn't ready, so
+    that a proxy sends nothing more, and still serves. `routes` are those of an application that has ended; without them
+    they are assembled. `tracer` is that of the process, if it traces. Raises `ValueError` for missing settings, and
+    `InvalidSettings` for the file of plans."""
     plans = load_plans(settings.plans_file)
     box = SecretBox.from_setting(settings.secret_keys)
     if not settings.control_dsn:

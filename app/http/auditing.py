@@ -22,8 +22,8 @@ log = structlog.get_logger(__name__)
 
 
 def request_draft(scope: Scope, address: str, caller: Principal | None, *, refusals: int) -> Draft | None:
-    """The event that the request is to leave; None for one that reads or computes. `refusals` is how many of a user's
-    leave one in an hour. None of somebody who is about to sign in."""
+    """The event that the request is to leave; None for one that reads or computes. `refusals` is how many refusals of a
+    user leave an event in an hour; 0 for somebody who is about to sign in."""
     declared: Operation | None = scope["route_handler"].opt.get(OPT)
     if declared is None or not isinstance(declared.action, str):
         return None
@@ -39,8 +39,9 @@ def request_draft(scope: Scope, address: str, caller: Principal | None, *, refus
 
 
 def recording_refusal(scope: Scope, send: Send) -> Send:
-    """Has a refusal in the audit log before it is sent. Nothing is written of a request whose event is there, of one
-    that failed because of us, which changed nothing and is to be sent again, and of those that `_NOT_RECORDED` has."""
+    """Returns a `send` that writes a refusal to the audit log before it sends it. It writes nothing for a request whose
+    event is there already, for one that failed because of us, which changed nothing and is to be sent again, and for
+    those that `_NOT_RECORDED` has."""
 
     async def send_recorded(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -74,8 +75,9 @@ def known_events(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> tuple[froz
 
 @cache
 def _subject(path: str, action: str) -> tuple[str, str | None]:
-    """Of `/api/v1/databases/{uuid}/pauses`: `database`, and the parameter that has its id. Of a path without a
-    parameter the kind of thing that the action is about; what is made says its id."""
+    """The kind of thing that a path is about, and the parameter that has its id: `database` and `uuid` for
+    `/api/v1/databases/{uuid}/pauses`. For a path without a parameter, the kind that the action names and None; what is
+    made says its id."""
     parts = path.split("/")
     for kind, parameter in pairwise(parts):
         if parameter.startswith("{"):

@@ -27,8 +27,8 @@ _Headers = Sequence[tuple[bytes, bytes]]
 
 
 class Authenticate:
-    """Sets the request's user, or raises the error of its key or its session. Adds what remains of the rate to the
-    answer.
+    """Sets the request's user, or raises the error of its key or its session. Adds what remains of the rate limit to
+    the answer.
 
     A request with an Authorization header is its key's, whatever cookies it has: a browser adds those by itself, and
     the header only when a page of ours says so.
@@ -112,8 +112,8 @@ def _headers(admitted: Admitted) -> _Headers:
 
 
 async def _by_session(controls: RequestControls, scope: HTTPScope, address: str) -> Admitted | None:
-    """None for a request without a session's cookie. Raises `CrossOriginRefused`, before anything is counted, and what
-    `Admission.admit_session` does."""
+    """Lets a request in by its session; None for a request without a session's cookie. Raises `CrossOriginRefused`,
+    before anything is counted, and what `Admission.admit_session` does."""
     headers = Headers.from_scope(scope)
     if controls.site is None or "cookie" not in headers:
         return None
@@ -130,8 +130,8 @@ async def _by_session(controls: RequestControls, scope: HTTPScope, address: str)
 
 
 def _authorization(scope: HTTPScope) -> str | None:
-    """Raises `Unauthorized` for several different headers: a proxy before us may have checked another one than we
-    would."""
+    """The Authorization header; None without one. Raises `Unauthorized` for several different headers: a proxy before
+    us may have checked another one than we would."""
     # Of the bytes: most requests are answered without their other headers being read.
     values = {value for name, value in scope["headers"] if name == b"authorization"}
     if len(values) > 1:

@@ -17,7 +17,7 @@ Identifier = TypeVar("Identifier")
 
 
 def belonging() -> Belonging:
-    """For each resource."""
+    """For each resource, the function that finds its team."""
     return {
         "backups": _by(parse_uuid, backups.team_of),
         "blueprint_applications": _by(parse_id, applications.team_of),

@@ -1,5 +1,5 @@
-"""Limits on the requests in flight in this process, by key or person and by client address. Requests that wait, or
-whose bodies arrive slowly, so leave room for others."""
+"""Limits on the requests in flight in this process, by key or person and by client address. So requests that wait, or
+whose bodies arrive slowly, leave room for others."""
 
 from app.core.errors import TooManyInFlight
 from app.web.held import Held, Key, Places

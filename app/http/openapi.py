@@ -79,7 +79,7 @@ _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "uuid": {"type": "string", "format": "uuid"},
     "name": {"type": "string", "pattern": f"^{USER_NAME}$"},
 }
-"""Of path parameters that are no numbers."""
+"""The schemas of path parameters that are no numbers."""
 _EXAMPLES: dict[str, Any] = {
     "uuid": EXAMPLE_UUID,
     "name": EXAMPLE_USER.name,
@@ -124,7 +124,7 @@ _TAGS = {
     "sign_in_redirects": "Beginning to sign in through a provider.",
     "sign_ins": "Signing in to the console.",
 }
-"""By the resource in the path, in reading order."""
+"""The descriptions by the resource in the path, in reading order."""
 _SUBJECTS: dict[EventType, tuple[type[msgspec.Struct], msgspec.Struct]] = {
     EventType.PING: (EndpointView, EXAMPLE_ENDPOINT),
     EventType.BACKUP_COMPLETED: (BackupView, EXAMPLE_BACKUP),
@@ -249,7 +249,7 @@ def _example(name: str | None) -> dict[str, Any]:
 
 
 def _query_example(name: str | None, schema: dict[str, Any]) -> dict[str, Any]:
-    """None for a cursor that is no uuid: there is no valid one that the API hasn't given out."""
+    """No example for a cursor that is no uuid: only one that the API has given out is valid."""
     return {} if name == "starting_after" and schema.get("format") != "uuid" else _example(name)
 
 

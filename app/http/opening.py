@@ -143,7 +143,7 @@ async def open_services(
 
 
 def _provider(settings: Settings) -> Provider | None:
-    """Raises `ValueError` for half of what it takes."""
+    """The provider that people sign in through, if one is set. Raises `ValueError` without its client id."""
     if settings.oidc_issuer is None:
         return None
     if settings.oidc_client_id is None:

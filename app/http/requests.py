@@ -26,7 +26,7 @@ def add_headers(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> None:
 class Requests:
     """Wraps the whole application, so that answers to unknown paths and unexpected errors have an id too, and count.
     Labels have few values, whatever clients send: all unknown paths or methods share one label. One layer does all of
-    it, because each one that wraps `send` costs every request a call more for each part of its answer."""
+    it, because each layer that wraps `send` costs every request one call more for each part of its answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -96,7 +96,7 @@ def _link(operation_id: str, parameter: str, pointer: str) -> dict[str, Any]:
 
 
 def _stream(event: str, data: type[msgspec.Struct], example: msgspec.Struct) -> dict[str, Any]:
-    """Server-Sent Events. What OpenAPI 3.1 can't describe of them is in words."""
+    """A response with Server-Sent Events. What OpenAPI 3.1 can't describe of them is in words."""
     fields = {
         "id": {"type": "string"},
         "event": {"const": event},

@@ -84,8 +84,9 @@ class PortTaken(Exception):
 
 
 def _refuse_taken_port(host: str, port: int) -> None:
-    """granian shares a port with any other process that does (SO_REUSEPORT), so two services by mistake on the same
-    one would each answer some of the other's requests. A socket that doesn't share says so. Raises `PortTaken`."""
+    """Raises `PortTaken` where another process has the port. granian shares a port with any other process that does so
+    too (SO_REUSEPORT): two services on the same one by mistake would each answer some of the other's requests. A socket
+    that doesn't share finds that out."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         # As servers do: connections that have just ended are no server.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -42,7 +42,7 @@ class AppState:
     """What the routes of one application work with; empty until it has started, but for `opening`."""
 
     opening: Callable[[Litestar, AsyncExitStack], Awaitable[None]]
-    """Fills the rest, and the state of Litestar's own. What it opens is closed with the stack."""
+    """Fills the other attributes, and Litestar's own state. What it opens is closed with the stack."""
     databases: DatabaseServices
     operations: OperationServices
     blueprints: BlueprintServices

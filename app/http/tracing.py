@@ -15,14 +15,14 @@ from app.http.access_log import caller_of, refusal_of, resource_of
 
 _TRACEPARENT = b"traceparent"
 _UNTRACED = frozenset({"/health/live", "/health/ready", "/metrics"})
-"""What machines ask for every few seconds."""
+"""Paths that machines ask for every few seconds."""
 _KEPT_CALLERS = 4096
-"""Of about a hundred bytes each."""
+"""How many callers are kept, of about a hundred bytes each."""
 
 
 class TracedRequests:
-    """The layer that begins a trace, or goes on with the one that a trusted proxy says. Of others what they say becomes
-    a link: they don't decide what we record, and can't write into a trace of somebody else's."""
+    """The layer that begins a trace, or goes on with the one that a trusted proxy names. The trace that another client
+    names becomes a link: such clients don't decide what we record, and can't write into a trace of somebody else's."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer, trusted_proxies: Sequence[Network]) -> None:
         self._app = app
@@ -52,8 +52,8 @@ class TracedRequests:
 
 
 def describe_request(scope: HTTPScope, *, method: str, route: str, status: int | None) -> None:
-    """Says of the current span, if there is one, what has become of the request. `method` and `route` are known ones,
-    never a client's own text."""
+    """Describes in the current span, if there is one, what has become of the request. `method` and `route` are known
+    ones, never a client's own text."""
     span = current.get()
     if span is None:
         return
@@ -74,7 +74,7 @@ def describe_request(scope: HTTPScope, *, method: str, route: str, status: int |
 
 @cache
 def _shared(method: str, route: str, status: int | None) -> tuple[str, bytes]:
-    """The name, and what many requests have in common, encoded."""
+    """The span's name, and the attributes that many requests have in common, encoded."""
     common: dict[str, str | int] = {"http.request.method": method, "http.route": route}
     if status is not None:
         common["http.response.status_code"] = status
@@ -91,6 +91,6 @@ def _of_caller(key_id: int, team_id: int | None) -> bytes:
 
 
 def _given(headers: Iterable[tuple[bytes, bytes]]) -> SpanContext | None:
-    """What the client says, if it says one thing."""
+    """The span that the client names, if it names exactly one."""
     values = [value for name, value in headers if name == _TRACEPARENT]
     return parse_traceparent(values[0].decode("latin-1")) if len(values) == 1 else None

@@ -1,4 +1,4 @@
-"""Requests of people who are about to sign in: nobody known sends them."""
+"""Requests of people who are about to sign in, and are not known yet."""
 
 from litestar.datastructures import Headers
 from litestar.enums import ScopeType
@@ -18,8 +18,8 @@ from app.web.site import PROTECTIVE_HEADERS, check_own_change, check_own_page
 
 
 class Visitors:
-    """Lets requests through that come from a page of ours, so many of one address a minute. Raises `NotFound` where
-    there is no console, `CrossOriginRefused`, `TooManyInFlight` or `RateLimitExceeded`."""
+    """Lets requests through that come from a page of ours, and so many changes of one address a minute. Raises
+    `NotFound` where there is no console, `CrossOriginRefused`, `TooManyInFlight` or `RateLimitExceeded`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""From what an operator sends to a host that can be registered."""
+"""Makes a host that can be registered from what an operator sends."""
 
 import msgspec
 
@@ -12,7 +12,8 @@ from app.operators.schemas import AddHost
 
 
 async def described(data: AddHost) -> NewHost:
-    """A host that is registered already keeps its TLS mode unless another is given. Raises `InvalidField`."""
+    """The host that the request describes. One that is registered already keeps its TLS mode unless another is given.
+    Raises `InvalidField`."""
     given = _policy(data.tls, data.ca)
     port = data.admin_port or ADAPTERS[data.db_type].default_port
     address, public_port = data.public_host or data.admin_host, data.public_port or port
@@ -38,7 +39,7 @@ async def described(data: AddHost) -> NewHost:
 
 
 def _policy(mode: str | None, ca: str | None) -> TlsPolicy | None:
-    """None where nothing was said."""
+    """The TLS policy that was given; None where none was."""
     if ca is None:
         return None if mode is None else TlsPolicy(mode=TlsMode(mode))
     if mode == TlsMode.DISABLE.value:

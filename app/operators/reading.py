@@ -1,4 +1,4 @@
-"""From the rows of all teams to what operators see of them."""
+"""Turns the rows of all teams into what operators see of them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -101,7 +101,7 @@ def seal_view(seal: Seal) -> SealView:
 
 
 async def finding_views(findings: Sequence[StoredFinding]) -> list[FindingView]:
-    """With the names of the databases and teams that they are about."""
+    """The findings, with the names of the databases and teams that they are about."""
     uuids = [find_uuid(one.subject) for one in findings]
     names = await names_of([uuid for uuid in uuids if uuid is not None])
     nobody = (None, None)

@@ -11,7 +11,7 @@ from app.store.session import fetch_one
 class InstallationState(msgspec.Struct, frozen=True):
     id: UUID
     now: datetime
-    """By our own database's clock."""
+    """The time by our own database's clock."""
 
 
 async def read_installation() -> InstallationState:

@@ -58,8 +58,8 @@ class TransfersLock:
         self._connection = connection
 
     async def keep_clones_waiting(self, source: UUID) -> None:
-        """Other clones of this database, until the block ends. On the same session, so that a transfer takes no second
-        one for hours. Raises `LockBusy` at once while another clone does so."""
+        """Keeps other clones of this database waiting until the block ends. The lock is on the same session, so that a
+        transfer takes no second session for hours. Raises `LockBusy` at once while another clone has the lock."""
         if not await self._connection.fetchval("SELECT pg_try_advisory_lock($1)", _key(_CLONES + source.bytes)):
             raise LockBusy("another clone of this database is being made")
 
@@ -88,9 +88,9 @@ async def _lock(connection: Connection, key: int) -> None:
 
 
 async def _unlock(connection: Connection) -> None:
-    """Whatever it has. A broken connection has lost the lock already. One on which unlocking fails or is cancelled is
-    closed, which releases the lock: returned to the pool it would keep the lock for ever. A failure is that of the
-    connection. Nobody knows when it broke, so the lock counts as lost."""
+    """Releases whatever locks the connection has. A broken connection has lost them already. One on which unlocking
+    fails or is cancelled is closed, which releases them: returned to the pool it would keep them for ever. A failure
+    means that the connection broke. Nobody knows when, so the lock counts as lost."""
     if is_lost(connection):
         return
     try:

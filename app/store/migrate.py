@@ -1,7 +1,7 @@
 """Brings our own database to this version's tables, however many processes start at the same time.
 
-The owner of the tables does so. The service logs in with a lesser role, see `app.store.service_role`, and waits for it;
-an installation that has only the owner goes on with that one.
+The owner of the tables runs the migrations. The service logs in with a lesser role, see `app.store.service_role`, and
+waits for that; an installation that has only the owner's role goes on with it.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _LEFT_OVER = (
     "(bigint, bigint, bigint, text, text, double precision, double precision, integer)",
     "DROP INDEX webhook_deliveries_over",
 )
-"""What those made, nothing uses, and the baseline leaves out."""
+"""Statements that drop what those migrations made, nothing uses, and the baseline leaves out."""
 
 
 _PATIENCE_SECONDS = 60.0
@@ -41,7 +41,7 @@ _PATIENCE_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 
 _TABLES_SECONDS = 120.0
-"""How long it is tried to get hold of all tables."""
+"""How long a process tries to lock all tables."""
 _TABLES = """
 SELECT string_agg(oid::regclass::text, ', ' ORDER BY oid) FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
@@ -56,7 +56,7 @@ SELECT m.oid IS NOT NULL AND has_table_privilege(m.oid, 'SELECT') AS readable,
 FROM pg_database d LEFT JOIN pg_class m ON m.oid = to_regclass('migration')
 WHERE d.datname = current_database()
 """
-"""An empty database belongs to whom the database belongs, on servers too where everybody may make tables."""
+"""An empty database counts as owned by the owner of the database, also on servers where everybody may make tables."""
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ class _TablesInUse(Exception):
 
 
 class _Standing(msgspec.Struct, frozen=True):
-    """Of the role that we have logged in with."""
+    """What the role that we have logged in with may do."""
 
     readable: bool
     """Whether it may read which migrations have run, and there is such a table."""
@@ -79,8 +79,9 @@ class _Standing(msgspec.Struct, frozen=True):
 
 
 async def follow_migrations() -> None:
-    """For a process that starts. As the owner of the tables it runs what has not run yet; with a lesser role it waits
-    for a minute until the owner has. Raises `MigrationFailed` after that."""
+    """Makes sure, when a process starts, that all migrations have run. As the owner of the tables it runs those that
+    have not; with a lesser role it waits for a minute until the owner has run them. Raises `MigrationFailed` after
+    that."""
     standing = await _read_standing()
     if standing.owner:
         log.info("store_role_owns_tables", role=standing.role, advice=ADVICE)
@@ -100,7 +101,7 @@ async def follow_migrations() -> None:
 
 
 async def require_current() -> None:
-    """The same without waiting, and without a word about the role: for one command of an operator's."""
+    """The same without waiting, and without a log line about the role: for one command of an operator's."""
     standing = await _read_standing()
     if standing.owner:
         await migrate()
@@ -116,7 +117,7 @@ ADVICE = (
     "name a lesser role in HEADWATER_CONTROL_DSN and this one in HEADWATER_CONTROL_ADMIN_DSN, and run 'headwater"
     " migrate', which makes it"
 )
-"""For who logs in as the owner of the tables."""
+"""Advice for an operator whose service logs in as the owner of the tables."""
 
 
 async def _read_standing() -> _Standing:
@@ -130,11 +131,11 @@ async def _is_current() -> bool:
 
 
 async def migrate() -> None:
-    """Runs what has not run yet, as the owner of the tables. One process does so, the others wait for it and then find
-    nothing to do. Roles with rights get those of this version.
+    """Runs the migrations that have not run yet, as the owner of the tables. One process does so, the others wait for
+    it and then find nothing to do. Roles that have rights here get the rights of this version.
 
-    All of it is one transaction, the list of what has run included: a process that dies in the middle leaves
-    nothing behind and holds nobody up. It takes as long as its indexes need. What uses the tables meanwhile waits for
+    All of it is one transaction, the list of what has run included: a process that dies in the middle leaves nothing
+    behind and holds nobody up. It takes as long as its indexes need. Statements that use the tables meanwhile wait for
     its end, for as long as a statement may take. Raises `MigrationFailed`.
     """
     if _known() <= await _that_ran():
@@ -158,7 +159,7 @@ async def migrate() -> None:
 
 async def _take_tables() -> None:
     """Locks all tables, until the end of the transaction. Raises `_TablesInUse` before PostgreSQL would look for a
-    deadlock: requests take locks in an order of their own, and one of them would be what it ends."""
+    deadlock: requests take locks in an order of their own, and PostgreSQL would end one of them."""
     tables = await fetch_value(str, _TABLES)
     if tables is None:
         return
@@ -174,15 +175,15 @@ async def _take_tables() -> None:
 
 
 async def lock_migrations() -> None:
-    """Until the end of the transaction nobody else changes tables or rights. It takes a `long_transaction`: whoever
-    does so now is waited for."""
+    """Keeps everybody else from changing tables or rights until the end of the transaction. Call it in a
+    `long_transaction`: it waits for whoever does so now."""
     await fetch("SET LOCAL lock_timeout = 0")
     await fetch("SELECT pg_advisory_xact_lock($1)", _LOCK)
 
 
 def _known() -> set[str]:
     """The ids of this version's migrations. Their files are read, not imported: most starts have none to run, and to
-    import them and Piccolo's means is a sixth of the processor time that a start takes."""
+    import them and Piccolo's tools takes a sixth of a start's processor time."""
     return {_id_of(file) for file in _FOLDER.glob(f"{_APP}_*.py")}
 
 

@@ -19,7 +19,7 @@ CHANNEL = "headwater_database"
 _PROBE_SECONDS = 5.0
 """How often a silent listener asks whether its connection still works, and how long it waits for the answer."""
 _PAUSE_SECONDS = 0.5
-"""Between two attempts to connect."""
+"""The pause between two attempts to connect."""
 
 Seen = TypeVar("Seen")
 log = structlog.get_logger(__name__)
@@ -161,7 +161,7 @@ class RowWatch:
                 return None
 
     def _on_notice(self, database: str | None) -> None:
-        """None where notifications may have been lost."""
+        """Wakes the waiters of this database; all waiters for None, when notifications may have been lost."""
         woken = chain(*self._waiters.values()) if database is None else self._waiters.get(database, ())
         for changed in woken:
             changed.set()

@@ -28,12 +28,12 @@ class Span(StrEnum):
     MONTH = "month"
 
     def begin(self, moment: datetime) -> datetime:
-        """Of the span that has this moment."""
+        """The beginning of the span that has this moment."""
         day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return day if self is Span.DAY else day.replace(day=1)
 
     def after(self, begin: datetime) -> datetime:
-        """Where the span that begins there ends."""
+        """The end of the span that begins there."""
         return self.begin(begin + timedelta(days=1 if self is Span.DAY else 31))
 
 

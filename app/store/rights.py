@@ -13,7 +13,7 @@ import msgspec
 from app.store.session import execute, fetch_scalar, fetch_values
 
 READ_ONLY = frozenset({"migration"})
-"""What migrations alone write."""
+"""Tables that migrations alone write."""
 
 
 class TableRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,8 +21,8 @@ class TableRules(msgspec.Struct, frozen=True, kw_only=True):
     """Tables whose rows the service adds and never changes or deletes. No foreign key of theirs may have an action: it
     would run with the rights of the owner."""
     retention: Mapping[str, timedelta] = {}
-    """Partitioned tables whose partitions the service may drop when they ended so long ago, and not before; of others
-    after a day."""
+    """For partitioned tables, how long ago a partition must have ended before the service may drop it; for tables that
+    aren't named here, a day."""
 
 
 RULES = TableRules(
@@ -53,8 +53,8 @@ RETURN coalesce(('{}'::jsonb ->> parent)::interval, interval '1 day')
 
 
 async def renew_rights() -> None:
-    """Gives the roles that have rights here those that they have in this version, in the current transaction of the
-    tables' owner."""
+    """Gives the roles that have rights here the rights of this version, in the current transaction of the tables'
+    owner."""
     await _declare_retention(RULES)
     for role in await fetch_values(str, _GRANTED):
         await give_rights(role)
@@ -83,17 +83,17 @@ async def give_rights(role: str, rules: TableRules = RULES) -> None:
 
 
 async def _declare_retention(rules: TableRules) -> None:
-    """For the function that drops partitions."""
+    """Tells the function that drops partitions how long each table keeps its own."""
     retention = {table: f"{age.total_seconds()} seconds" for table, age in rules.retention.items()}
     await execute(_RETENTION.format(msgspec.json.encode(retention).decode()))
 
 
 async def _objects(kinds: str, without: frozenset[str] = frozenset(), *, partitions: bool = False) -> list[str]:
-    """Their names as SQL. `kinds` are letters of `pg_class.relkind`."""
+    """The names of these objects as SQL. `kinds` are letters of `pg_class.relkind`."""
     return await fetch_values(str, _TABLES, kinds, partitions, list(without))
 
 
 async def _each(statement: str, objects: Sequence[str]) -> None:
-    """The statement about all of them at once."""
+    """Executes the statement for all of these objects at once."""
     if objects:
         await execute(statement.format(", ".join(objects)))

@@ -1,4 +1,4 @@
-"""Connecting to that of our own database's servers which takes writes."""
+"""Connecting to the one of our own database's servers that takes writes."""
 
 import asyncio
 import socket
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 
 _HEAD_START_SECONDS = 0.25
-"""How long a server is tried before the next one is too, as in RFC 8305 (section 5)."""
+"""How long a server is tried before the next one is tried too, as in RFC 8305 (section 5)."""
 _LOST_SECONDS = 10
 """How long a server may leave unacknowledged what was sent to it. A machine that is gone says nothing."""
 
@@ -37,14 +37,14 @@ async def connect_to_store(dsn: str, **options: Any) -> asyncpg.Connection:
 
 
 def _single(dsn: str) -> list[str]:
-    """The same DSN for each of its servers."""
+    """A DSN for each of the servers that this one names."""
     parts = urlsplit(dsn)
     login, at, servers = parts.netloc.rpartition("@")
     return [urlunsplit(parts._replace(netloc=f"{login}{at}{server}")) for server in servers.split(",")]
 
 
 async def _first(servers: list[str], options: dict[str, Any]) -> asyncpg.Connection:
-    """Raises what the last of them failed with, where each did."""
+    """The first connection that succeeds. Raises what the last server failed with, where all failed."""
     waiting = list(servers)
     trying: set[asyncio.Task[asyncpg.Connection]] = set()
     fault: BaseException | None = None

@@ -83,7 +83,7 @@ async def prepare(admin_dsn: str, dsn: str) -> None:
     """Brings our own database to this version as its administrator, and makes the role that `dsn` names, with its
     password and the rights that the service needs. It may run at any time, and any number of times.
 
-    Raises `MigrationFailed`: nothing has changed then, or what a sentence says is to be done by hand.
+    Raises `MigrationFailed`: nothing has changed then, or the message says what is to be done by hand.
     """
     role, password = _login(dsn)
     known = await _may_log_in(dsn)
@@ -126,8 +126,8 @@ async def _may_log_in(dsn: str) -> bool:
 
 
 async def _make(role: str, password: str | None) -> None:
-    """Sets the password where one is given. What else the role may do is left as it is, for whoever made it to
-    decide."""
+    """Makes the role where there is none, and sets the password where one is given. What else the role may do is left
+    as it is, for whoever made it to decide."""
     name = await fetch_scalar(str, "SELECT quote_ident($1)", role)
     there = await fetch_exists("SELECT FROM pg_roles WHERE rolname = $1", role)
     changes = [] if there else [f"CREATE ROLE {name} {_ATTRIBUTES}"]

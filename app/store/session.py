@@ -28,7 +28,7 @@ APPLICATION_NAME = "headwater"
 CONNECT_SECONDS = 5.0
 """How long a login to our own database may take."""
 STATEMENT_SECONDS = 30.0
-"""How long a statement may take, but those of `long_transaction`."""
+"""How long a statement may take, except in a `long_transaction`."""
 _ACQUIRE_SECONDS = 20.0
 _TRACED_AS = {"db.system.name": "postgresql", "db.namespace": APPLICATION_NAME}
 """Transactions have spans, single statements don't."""
@@ -189,7 +189,7 @@ async def execute(sql: str, *arguments: Any) -> int:
 
 
 def _count(tag: str) -> int:
-    """Of PostgreSQL's command tag: `UPDATE 2`, `INSERT 0 1`, `LOCK TABLE`."""
+    """The number of rows in PostgreSQL's command tag, if it has one: `UPDATE 2`, `INSERT 0 1`, `LOCK TABLE`."""
     last = tag.rpartition(" ")[2]
     return int(last) if last.isdecimal() else 0
 

@@ -1,4 +1,5 @@
-"""When a request was let in. What it waits for since, such as its turn, may last longer than its caller's rights."""
+"""When a request was let in. What it waits for afterwards, such as its turn, may last longer than its caller's
+rights."""
 
 from typing import Any
 
@@ -12,6 +13,6 @@ ADMITTED = "admitted"
 
 
 async def expect_still(request: Request[Principal, Any, Any]) -> None:
-    """That the caller would still be let in, with no smaller role, where it was long ago. To be asked after a wait,
-    before anything is done. Raises what `standing.expect` does."""
+    """Checks that the caller would still be let in, with no smaller role, where the request was let in long ago. Call
+    it after a wait, before anything is done. Raises what `standing.expect` does."""
     await standing.expect_in_all_teams_after(request.scope["state"][ADMITTED], request.user)

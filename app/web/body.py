@@ -73,8 +73,8 @@ def decode(body: bytes, kind: type[T]) -> T:
 
 
 def _untyped(body: bytes, kind: type[T]) -> Any:
-    """Plain values. What is valid JSON but fits no value, such as a number out of range, is refused by the struct's
-    own decoder, which knows the field."""
+    """The body as plain values. What is valid JSON but fits no value, such as a number out of range, is refused by the
+    struct's own decoder, which knows the field."""
     try:
         return msgspec.json.decode(body)
     except msgspec.ValidationError:

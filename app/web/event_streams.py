@@ -24,7 +24,7 @@ from app.core.limiter import Limiter
 from app.web.held import STATE, Held
 
 _CHECKS = 3
-"""So often in the time after which a comment is sent, the keys and memberships of all open streams are looked at."""
+"""How often the keys and memberships of all open streams are checked in the time after which a comment is sent."""
 _COMMENT = ServerSentEventMessage(data=None, comment="nothing new", sep="\n").encode()
 
 Key = TypeVar("Key", bound=Hashable)
@@ -40,7 +40,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     """JSON."""
     last: bool
-    """It changes no more."""
+    """Whether the subject changes no more."""
 
 
 Look = Callable[[], Awaitable[Frame | None]]
@@ -52,7 +52,7 @@ class EventStreams:
     def __init__(
         self, *, per_key: int, per_team: int, total: int, stopping: asyncio.Event, comment_seconds: float
     ) -> None:
-        """`stopping` is set when the process is to end, and ends all streams. A comment is sent after so many seconds
+        """`stopping` is set when the process is to end, and ends all streams. A comment is sent after `comment_seconds`
         without an event, so that nothing on the way takes the connection for dead."""
         self._per_key, self._keys = per_key, Limiter[tuple[int, int | None]](per_key)
         self._per_team, self._teams = per_team, Limiter[int](per_team)
@@ -81,14 +81,14 @@ class EventStreams:
         now: Frame,
         scope: Scope,
     ) -> Response[Any]:
-        """The answer that reports to `caller` each change of a thing, which is `now` like this. `changes` gives an
-        event that is set when it may have changed, `look` what it is then, or None when it is gone. For a client that
-        knows its end already the answer is a 204, which ends the reconnecting. Raises `TooManyStreams`."""
+        """The answer that reports to `caller` each change of a thing. `now` is its present state. `changes` gives an
+        event that is set when the state may have changed; `look` returns the state, or None when the thing is gone. A
+        client that has seen the last state already gets a 204, which ends its reconnecting. Raises `TooManyStreams`."""
         seen = _last_event_id(request)
         if now.last and seen == now.version:
             return Response(None, status_code=204)
         held: Held = request.scope["state"][STATE]
-        # Its places among the requests in flight for one among the streams, until the answer has been sent.
+        # Takes places among the streams until the answer has been sent, in place of those among the requests in flight.
         held.stack.enter_context(self._slots(caller))
         held.give_places_back()
         changed = held.stack.enter_context(changes())
@@ -184,7 +184,7 @@ def _encode(frame: Frame) -> bytes:
 
 
 def _last_event_id(request: Request[Any, Any, Any]) -> int | None:
-    """That of a client that comes back; None where there is none that we could have given."""
+    """The id that a client which comes back sends; None where it sends none that we could have given."""
     text = request.headers.get("Last-Event-ID", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 

@@ -1,4 +1,5 @@
-"""From msgspec's word on a body that doesn't fit its struct to an error that names the field, in JSON's words."""
+"""Turns msgspec's message about a body that doesn't fit its struct into an error that names the field, in JSON's
+words."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +37,8 @@ def field_error(fault: msgspec.ValidationError, kind: type[msgspec.Struct], body
 
 
 def _with_key(path: str, kind: type[msgspec.Struct], body: Any) -> str:
-    """With the key of the value that doesn't fit, where the client chooses the keys: msgspec doesn't say which."""
+    """The path with the key of the value that doesn't fit, where the client chooses the keys: msgspec doesn't say
+    which."""
     name, mark, rest = path.partition("[...]")
     field = next((one for one in msgspec.structs.fields(kind) if one.encode_name == name), None)
     if not mark or field is None or not isinstance(body, dict):

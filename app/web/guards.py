@@ -29,21 +29,21 @@ from app.web.idempotency import IDEMPOTENCY_HEADER, IDEMPOTENCY_KEY_PATTERN, ide
 from app.web.parameters import parse_uuid
 
 FindTeam = Callable[[str, Sequence[int]], Awaitable[int | None]]
-"""Of an identifier in a path and of teams: which of these teams has what it names."""
+"""Takes an identifier in a path and some teams; returns which of these teams has what the identifier names."""
 Belonging = Mapping[str, FindTeam]
-"""By the first part of the path, `databases` or `backups`."""
+"""The functions by the first part of the path, such as `databases` or `backups`."""
 
 
 def demands(
     scopes: Sequence[Scope], roles: frozenset[Role], *, reach: Reach, needs_key: bool, needs_session: bool = False
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
-    """The key needs all of these scopes and has to be for what the operation is about; its user needs one of these
-    roles in the team of that, and the handler sees a caller in the teams where that is so. The request needs perhaps an
-    Idempotency-Key or a session, and no query parameter that the operation doesn't have: one that is misspelt would be
-    ignored in silence.
+    """A check of each request. The key needs all of these scopes and has to be for what the operation is about; its
+    user needs one of these roles in the team that has it, and the handler sees the caller in only the teams where the
+    user has one. Where it is demanded, the request needs an Idempotency-Key or a session. It may have no query
+    parameter that the operation doesn't have: a misspelt one would be ignored in silence.
 
-    To be called before a request is handled, not as one of Litestar's guards: for each of those it copies the whole
-    route. Asynchronous though it seldom waits for anything: what is synchronous would run in a thread.
+    Call the check before a request is handled, not as one of Litestar's guards: for each guard Litestar copies the
+    whole route. It is asynchronous though it seldom waits for anything: a synchronous one would run in a thread.
     """
 
     async def check(request: Request[Any, Any, Any]) -> None:
@@ -75,7 +75,7 @@ def _check_operator(caller: Principal) -> None:
 
 
 def _check_reach(request: Request[Any, Any, Any], reach: Reach) -> None:
-    """Of a key for some databases."""
+    """Checks that a key for some databases is for what the operation is about."""
     if reach is Reach.TEAM:
         raise KeyForSomeDatabases
     if reach is Reach.DATABASE:
@@ -132,6 +132,6 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
 
 
 def query_parameters(handler: HTTPRouteHandler) -> list[tuple[FieldDefinition, QueryParameter]]:
-    """Those that a route reads, each with the parameter of its function."""
+    """The query parameters that a route reads, each with the parameter of its function."""
     fields = handler.parsed_fn_signature.parameters.values()
     return [(field, field.kwarg_definition) for field in fields if isinstance(field.kwarg_definition, QueryParameter)]

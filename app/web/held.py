@@ -11,15 +11,15 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Places(Generic[Key]):
-    """So many of each key. Nobody waits for one: that takes `app.core.limiter`, which costs several times as much. A
-    key that nobody uses costs no memory. For one event loop."""
+    """Places, at most `per_key` of each key. Nobody waits for a place: that takes `app.core.limiter`, which costs
+    several times as much. A key that nobody uses costs no memory. For one event loop."""
 
     def __init__(self, per_key: int) -> None:
         self.per_key = per_key
         self._taken: dict[Key, int] = {}
 
     def take(self, key: Key) -> bool:
-        """Whether there was one left."""
+        """Takes a place, if there is one left; returns whether there was."""
         taken = self._taken.get(key, 0)
         if taken >= self.per_key:
             return False
@@ -27,7 +27,7 @@ class Places(Generic[Key]):
         return True
 
     def give_back(self, key: Key) -> None:
-        """One that was taken."""
+        """Gives back a place that was taken."""
         left = self._taken[key] - 1
         if left:
             self._taken[key] = left
@@ -36,7 +36,7 @@ class Places(Generic[Key]):
 
 
 class Held:
-    """Of one request. `release` when it has ended."""
+    """What one request holds. Call `release` when it has ended."""
 
     __slots__ = ("_places", "_stack")
 
@@ -53,19 +53,19 @@ class Held:
 
     @property
     def stack(self) -> ExitStack:
-        """For whatever else is held."""
+        """The stack for whatever else is held."""
         if self._stack is None:
             self._stack = ExitStack()
         return self._stack
 
     def give_places_back(self) -> None:
-        """The request is in flight no more, and holds the rest."""
+        """Gives back the places: the request is in flight no more, and holds the rest."""
         while self._places:
             places, key = self._places.pop()
             places.give_back(key)
 
     def release(self) -> None:
-        """Everything."""
+        """Gives back everything."""
         self.give_places_back()
         if self._stack is not None:
             self._stack.close()

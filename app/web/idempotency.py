@@ -45,8 +45,8 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 StoreAnswer = Callable[[str, Answer], tuple[Statement, ...]]
-"""Of a change's subject and its answer: the steps that store the answer under the request's key, and the change's event
-in the audit log."""
+"""Takes a change's subject and its answer; returns the steps that store the answer under the request's key, and the
+change's event in the audit log."""
 
 Immediate = Callable[[StoreAnswer], Awaitable[Answer | None]]
 """Makes a change and stores its answer at once. None where it did nothing."""
@@ -69,9 +69,9 @@ class Idempotency:
         during_begin: AbstractAsyncContextManager[Any] | None = None,
     ) -> Response[bytes]:
         """`begin` makes the change, in this method's transaction, and returns its subject and the workflow to start
-        after the commit; `finish` waits for what follows and builds the answer from that subject. A retry after a
-        crash runs `finish` alone. Where the change is settled, `finish` runs in its transaction, and the answer is
-        stored with it: one commit in place of two.
+        after the commit; `finish` waits for what follows and builds the answer from that subject. A retry after a crash
+        runs `finish` alone. Where the change is settled, `finish` runs in its transaction, and the answer is stored
+        with it: one commit in place of two.
 
         `immediate` comes first: it may make the change and store its answer in one statement of its own, which does
         nothing where the key has a row already. Where it returns None, nothing was done.
@@ -81,9 +81,9 @@ class Idempotency:
 
         `during_begin` is entered before the transaction, and left before anything is waited for.
 
-        Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise; and what
-        `standing.expect` does, where it took long until `begin`, or `finish` did. `NotAMember` or `InsufficientRole`
-        for a repeated request.
+        Raises `IdempotencyKeyConflict` or `IdempotencyKeyInProgress`, and what the functions raise; what
+        `standing.expect` does, where it took long until `begin`, or `finish` took long; and `NotAMember` or
+        `InsufficientRole` for a repeated request.
         """
         claim = await _claim_for(request)
         try:
@@ -129,8 +129,9 @@ class Idempotency:
     async def _immediately(
         self, request: Request[Principal, Any, Any], claim: KeyClaim, immediate: Immediate
     ) -> Answer | None:
-        """Where a change was begun under this key, its refusal as a new request is not stored in place of its answer:
-        who has left the team since is refused, and gets the stored answer once they are a member again."""
+        """Calls `immediate`. Where a change was begun under this key, a refusal of this request as a new one is not
+        stored in place of the change's answer: a caller who has left the team since is refused, and gets the stored
+        answer once they are a member again."""
         try:
             return await immediate(partial(self._insertion, request.user, claim))
         except AppError:
@@ -155,8 +156,8 @@ class Idempotency:
     async def _store_refusal(
         self, request: Request[Principal, Any, Any], claim: KeyClaim, error: AppError
     ) -> Response[bytes] | None:
-        """Its own transaction, since the one that was refused is rolled back. An equal request may have come in
-        between: then its answer is the key's, and is returned."""
+        """Stores the refusal in its own transaction, since the one that was refused is rolled back. An equal request
+        may have come in between: then its answer is the key's, and is returned."""
         body = ErrorAnswer(
             error=ErrorBody(code=error.code, message=error.message, details=error.details or msgspec.UNSET)
         )
@@ -208,7 +209,8 @@ async def _fingerprint(request: Request[Principal, Any, Any]) -> bytes:
 
 
 def _team_of(caller: Principal) -> int | None:
-    """The team that the change is about, if the caller is in it: operators needn't be, nor who makes or joins one."""
+    """The team that the change is about, if the caller is in it: operators needn't be, nor a caller who makes or joins
+    a team."""
     draft = current_draft()
     return None if draft is None or draft.team_id is None or caller.role_in(draft.team_id) is None else draft.team_id
 

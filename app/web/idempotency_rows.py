@@ -26,9 +26,9 @@ class KeyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 class OwnedKey(msgspec.Struct, frozen=True):
     resource: str | None
-    """The subject that an owner which died has committed."""
+    """The subject that an earlier owner committed before it died."""
     team_id: int | None
-    """The team that this concerns, if it concerns one that its caller was in."""
+    """The team that the change concerns, if it concerns one that its caller was in."""
 
 
 class EarlierRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,14 +50,14 @@ class KeyRows:
         self._lease = lease
 
     def _seal(self, claim: KeyClaim, body: bytes) -> bytes:
-        """Answers may hold passwords."""
+        """Seals an answer, which may hold passwords."""
         return self._box.seal(body.decode(), _place(claim))
 
     def open(self, claim: KeyClaim, sealed: bytes) -> bytes:
         return self._box.open(sealed, _place(claim)).encode()
 
     async def take(self, claim: KeyClaim) -> OwnedKey | None:
-        """None unless the key is ours to work on: new, expired, or of an equal request whose owner died."""
+        """Takes the key. None unless it is ours to work on: new, expired, or of an equal request whose owner died."""
         return await fetch_one(
             OwnedKey,
             """
@@ -84,8 +84,8 @@ class KeyRows:
         )
 
     def insertion(self, claim: KeyClaim, subject: str, team_id: int | None, status: int, body: bytes) -> Statement:
-        """A new key with its answer, as one step of the change. It returns no row where the key has one already, be it
-        one that has expired."""
+        """Inserts a new key with its answer, as one step of the change. The statement returns no row where the key has
+        a row already, even an expired one."""
         sql = """
         INSERT INTO idempotency_keys
             (user_id, key, fingerprint, resource, response_status, response_sealed, expires_at, team_id)
@@ -106,7 +106,7 @@ class KeyRows:
         )
 
     async def store_subject(self, claim: KeyClaim, subject: str, team_id: int | None) -> None:
-        """From which a retry goes on, should this process die."""
+        """Stores the change's subject, from which a retry goes on if this process dies."""
         await execute(
             "UPDATE idempotency_keys SET resource = $3, team_id = $4 WHERE user_id = $1 AND key = $2",
             claim.user_id,
@@ -118,8 +118,8 @@ class KeyRows:
     async def store(
         self, claim: KeyClaim, status: int, body: bytes, subject: str | None = None, team_id: int | None = None
     ) -> None:
-        """Nothing happens when another request has taken the key over in the meantime. A subject and a team that are
-        there stay."""
+        """Stores the answer. Nothing happens when another request has taken the key over in the meantime. A stored
+        subject or team stays where none is given."""
         await execute(
             """
             UPDATE idempotency_keys SET response_status = $4, response_sealed = $5, owner = NULL, locked_until = NULL,
@@ -137,7 +137,7 @@ class KeyRows:
 
     @asynccontextmanager
     async def leased(self, claim: KeyClaim) -> AsyncIterator[None]:
-        """Renews the lease for the block; when it fails, frees the key so that a retry need not wait."""
+        """Renews the lease for the block; when the block fails, frees the key so that a retry need not wait."""
         # A renewal that fails is made up for by the next one, within the same lease.
         async with repeating(partial(self._renew, claim), self._lease / 3, failure="lease_not_renewed"):
             try:
@@ -175,7 +175,7 @@ SEALED_RESPONSE = SealedColumn(table="idempotency_keys", column="response_sealed
 
 
 async def delete_expired_keys(most: int, _age: timedelta) -> int:
-    """Those that have expired. One whose request still runs stays: its answer is about to be written. See
+    """Deletes keys that have expired. A key whose request still runs stays: its answer is about to be written. See
     `app.upkeep.sweep`."""
     return await execute(
         """

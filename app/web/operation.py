@@ -21,13 +21,13 @@ _ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
 
 
 class Computes(Enum):
-    """Of an operation that is sent by a method that changes things, and changes nothing."""
+    """Marks an operation that changes nothing, although its method is one of those that change things."""
 
     COMPUTES = "computes"
 
 
 COMPUTES = Computes.COMPUTES
-"""Its declaration: the operation leaves no event in the audit log."""
+"""What such an operation declares as its action: it leaves no event in the audit log."""
 
 
 class Audience(Enum):
@@ -42,12 +42,12 @@ class Audience(Enum):
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """For the API's description. `answers` maps a status to the struct that is the body, or to None where there is no
-    body; `examples` to one such body. `errors` are those that the operation itself may meet, beyond those that its
-    parts bring along. `links` are the operations that take an identifier of the answers, `data.uuid` or what `link_by`
-    names. `events` is the event's name where the answer is a stream of events; the struct is each one's data. `texts`
-    are examples of the answers with status 200 that are no JSON, by their media type. `action` is what the audit log
-    calls the operation; None for one that reads."""
+    """What an operation declares, for the API's description. `answers` maps a status to the struct that is the body, or
+    to None where there is no body; `examples` to one such body. `errors` are those that the operation itself may meet,
+    beyond those that its parts bring along. `links` are the operations that take an identifier of the answers,
+    `data.uuid` or what `link_by` names. `events` is the event's name where the answer is a stream of events; the struct
+    is each one's data. `texts` are examples of the answers with status 200 that are no JSON, by their media type.
+    `action` is what the audit log calls the operation; None for one that reads."""
 
     entry: Audience
     scopes: tuple[Scope, ...]
@@ -88,9 +88,9 @@ def operation(
 ) -> dict[str, Any]:
     """The keyword arguments of a route's decorator. `body` is the struct that `data` is read as, `example` one such
     body; `idempotent` operations demand an Idempotency-Key. `role` is the least role that may do it in a team, where
-    the scopes don't say so. Keys that are for some databases only are refused unless `reach` says that the operation
-    is about one, or keeps to them. `action`, `subject.verb`, is demanded of what changes something: see
-    `check_actions`. Raises `ValueError` for one of another form."""
+    the scopes don't say so. Keys that are for some databases only are refused unless `reach` says that the operation is
+    about one, or keeps to them. `action` has the form `subject.verb`; what changes something has to declare one: see
+    `check_actions`. Raises `ValueError` for an action of another form."""
     if isinstance(action, str) and not _ACTION.fullmatch(action):
         raise ValueError(f"{operation_id}: an action is 'subject.verb', not {action!r}")
     declared = Operation(

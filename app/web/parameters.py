@@ -41,7 +41,7 @@ StartingAfterName = Annotated[
         schema_extra={"maxLength": 255},
     ),
 ]
-"""Of lists whose items are known by their names."""
+"""For lists whose items are known by their names."""
 Wait = Annotated[bool, QueryParameter(name="wait", description="Answer when the work is done, or at the timeout.")]
 Timeout = Annotated[int, QueryParameter(name="timeout", ge=1, le=120, description="Seconds to wait at most.")]
 
@@ -83,8 +83,8 @@ def cursor_uuid(text: str | None) -> UUID | None:
 
 
 def query_moment(field: str, text: str, *, dates: bool = False) -> datetime:
-    """ISO 8601 with an offset, in UTC; with `dates` also a date, for its beginning in UTC. A `+` that was not encoded
-    arrives as a blank. Raises `InvalidField`."""
+    """Reads a time in ISO 8601 with an offset, and returns it in UTC; with `dates` also a date, as its beginning in
+    UTC. A `+` that was not encoded arrives as a blank. Raises `InvalidField`."""
     text = text.replace(" ", "+")
     moment = None
     if _MOMENT.fullmatch(text) or (dates and re.fullmatch(_DATE, text, re.ASCII)):
@@ -99,7 +99,7 @@ def query_moment(field: str, text: str, *, dates: bool = False) -> datetime:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Only the canonical form of 36 characters; Python's own parser takes braces and URNs too."""
+    """Reads a uuid in the canonical form of 36 characters only; Python's own parser takes braces and URNs too."""
     try:
         uuid = UUID(text)
     except ValueError:
@@ -108,6 +108,6 @@ def parse_uuid(text: str) -> UUID | None:
 
 
 def parse_id(text: str) -> int | None:
-    """Digits alone; Python's own parser takes signs, blanks and underscores too."""
+    """Reads a number of digits alone; Python's own parser takes signs, blanks and underscores too."""
     number = int(text) if re.fullmatch(r"[1-9][0-9]{0,18}", text, re.ASCII) else 0
     return number if 1 <= number <= _LARGEST else None

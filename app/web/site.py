@@ -31,7 +31,7 @@ PROTECTIVE_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"vary", b"Cookie, Origin, Sec-Fetch-Site"),
 )
-"""Of every answer to a browser with a session: no page has it in a frame or as a resource."""
+"""The headers of every answer to a browser with a session: no page has the answer in a frame or as a resource."""
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     @property
     def provider_cookie(self) -> str:
-        """The name of what a browser keeps while it is at the provider."""
+        """The name of the cookie that a browser keeps while it is at the provider."""
         return f"__Host-{_PROVIDER_COOKIE}" if self.secure else _PROVIDER_COOKIE
 
     @property
@@ -69,14 +69,15 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Site:
-    """Of one installation. `url` is its origin where it is set; otherwise each request says by which name it came."""
+    """The site of one installation. `url` is its origin where it is set; otherwise each request says by which name it
+    came."""
 
     def __init__(self, url: str | None, trusted_proxies: Sequence[Network]) -> None:
         self._origin = None if url is None else Origin(*url.split("://", 1))
         self._trusted = trusted_proxies
 
     def origin(self, scope: Scope, headers: Headers) -> Origin:
-        """Raises `CrossOriginRefused` for a Host that is none."""
+        """Our origin for this request. Raises `CrossOriginRefused` for a Host that names no host."""
         if self._origin is not None:
             return self._origin
         host = headers.get("Host", "").lower()
@@ -87,7 +88,7 @@ class Site:
 
 
 def _scheme(scope: Scope, headers: Headers, trusted: Sequence[Network]) -> str:
-    """What a proxy says of the connection to it counts if we trust it."""
+    """The scheme of the request. What a proxy says of the connection to it counts if we trust the proxy."""
     forwarded = headers.get("X-Forwarded-Proto", "").lower()
     client = scope["client"]
     if trusted and client and forwarded in ("http", "https"):
@@ -111,14 +112,15 @@ def session_token(headers: Headers, name: str) -> str | None:
 
 
 def session_cookie(origin: Origin, token: str, seconds: int, *, name: str | None = None) -> str:
-    """`Set-Cookie`, of the session unless another name is given. An empty token and no seconds take the cookie away."""
+    """The value of `Set-Cookie` for the session's cookie, or for the one of the name that is given. An empty token and
+    no seconds take the cookie away."""
     secure = "; Secure" if origin.secure else ""
     return f"{name or origin.cookie}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 
 def check_own_page(method: str, headers: Headers, origin: Origin) -> None:
-    """Raises `CrossOriginRefused` for a request with a cookie that comes from elsewhere than a page of this origin.
-    What may change something has to say so; what reads may say nothing."""
+    """Raises `CrossOriginRefused` for a request with a cookie that comes from elsewhere than a page of this origin. A
+    request that may change something has to say where it comes from; one that reads may say nothing."""
     site = headers.get("Sec-Fetch-Site")
     if method in _SAFE:
         if site is not None and site not in _OWN_READS:

@@ -23,7 +23,7 @@ _SAMPLED = 1
 
 
 class SpanContext(msgspec.Struct, frozen=True, gc=False):
-    """What names a span anywhere: 16 bytes of its trace, 8 of its own."""
+    """What identifies a span in any process: the 16 bytes of its trace's id, and the 8 of its own."""
 
     trace_id: bytes
     span_id: bytes
@@ -40,26 +40,26 @@ _origin: ContextVar[SpanContext | None] = ContextVar("trace_origin", default=Non
 
 
 def current_trace_id() -> str | None:
-    """In hexadecimal digits; None where nothing is traced."""
+    """The id of the current trace in hexadecimal digits; None where nothing is traced."""
     span = current.get()
     return None if span is None else span.context.trace_id.hex()
 
 
 def current_traceparent() -> str | None:
-    """What a request that this task sends carries; None where nothing is traced."""
+    """The `traceparent` for a request that this task sends; None where nothing is traced."""
     span = current.get()
     return None if span is None else span.context.traceparent
 
 
 def causing_traceparent() -> str | None:
-    """What is stored with work that this task causes: it follows from the request or the activity, and not from the
-    transaction that stores it. None where nothing is traced."""
+    """The `traceparent` to store with work that this task causes: that of the request or the activity, and not that of
+    the transaction that stores it. None where nothing is traced."""
     span = current.get()
     return None if span is None else span.first.context.traceparent
 
 
 def parse_traceparent(text: str | None) -> SpanContext | None:
-    """None for what isn't one."""
+    """The span that the text names; None for a malformed text."""
     if text is None or len(text) != _LENGTH or (found := _FORM.fullmatch(text)) is None or text[:2] == "ff":
         return None
     trace_id, span_id, flags = (bytes.fromhex(part) for part in found.groups())
@@ -70,7 +70,7 @@ def parse_traceparent(text: str | None) -> SpanContext | None:
 
 @contextmanager
 def originating(traceparent: str | None) -> Iterator[None]:
-    """What the block has Temporal start belongs to this trace, which may have begun long ago in another process."""
+    """Puts what the block has Temporal start into this trace, which may have begun long ago in another process."""
     token = _origin.set(parse_traceparent(traceparent))
     try:
         yield

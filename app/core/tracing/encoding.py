@@ -16,7 +16,7 @@ Value = str | int | bool | float
 Attributes = Mapping[str, Value]
 
 _MAX_CHARACTERS = 256
-"""Of a text in an attribute. Ours are shorter; what is not is cut off."""
+"""Characters of a text in an attribute. Our own texts are shorter; a longer one is cut off."""
 _TIMES = struct.Struct("<BQBQ").pack
 _FLAGS = struct.Struct("<I").pack
 _DOUBLE = struct.Struct("<d").pack
@@ -28,7 +28,7 @@ _IS_REMOTE, _HAS_IS_REMOTE, _SAMPLED = 0x200, 0x100, 0x001
 _OWN_PARENT = b"\x85\x01" + _FLAGS(_SAMPLED | _HAS_IS_REMOTE)
 _REMOTE_PARENT = b"\x85\x01" + _FLAGS(_SAMPLED | _HAS_IS_REMOTE | _IS_REMOTE)
 _KEPT_NUMBERS = 4096
-"""Attributes that are numbers, encoded; of some hundred bytes each."""
+"""How many encoded attributes with numbers are kept; each has some hundred bytes."""
 
 
 def varint(number: int) -> bytes:
@@ -64,7 +64,7 @@ def _any_value(value: Value) -> bytes:
 
 
 def encoded_attributes(attributes: Attributes) -> bytes:
-    """As fields of a span. Those that many spans share are worth keeping."""
+    """The attributes as fields of a span. Those that many spans share are worth keeping."""
     return b"".join([_attribute(key, value) for key, value in attributes.items()])
 
 
@@ -82,14 +82,14 @@ def _attribute(key: str, value: Value) -> bytes:
 
 @lru_cache(maxsize=_KEPT_NUMBERS)
 def _number(key: str, value: int) -> bytes:
-    """Cached: keys and teams come again with each of their requests."""
+    """Cached: the ids of API keys and teams come again with each of their requests."""
     before, number = _encoded_key(key), varint(value & 0xFFFF_FFFF_FFFF_FFFF)
     return b"\x4a%c%b\x12%c\x18%b" % (len(before) + len(number) + 3, before, len(number) + 1, number)
 
 
 @cache
 def _encoded_key(key: str) -> bytes:
-    """There are few of them."""
+    """Cached: there are few keys."""
     assert len(key) < _USUAL, "our own keys are short"
     return block(1, key.encode())
 
@@ -113,8 +113,8 @@ def encoded_span(
     links: Sequence[SpanContext],
     failed: bool,
 ) -> bytes:
-    """As a field of `ScopeSpans`. `name` is one of few. Times are in nanoseconds since 1970; `remote` says whether the
-    parent lies in another process. A failure's words are left out: they may quote anything."""
+    """The span as a field of `ScopeSpans`. `name` is one of few names. Times are in nanoseconds since 1970; `remote`
+    says whether the parent lies in another process. The words of a failure are left out: they may quote anything."""
     content = b"".join(
         (
             b"\x0a\x10" + own.trace_id + b"\x12\x08" + own.span_id,

@@ -23,13 +23,14 @@ from app.core.tracing.settings import TracingSettings
 from app.core.tracing.spans import Tracer, TraceSpan
 
 CLOSE_SECONDS = 2.0
-"""For what is left when the process ends."""
+"""How long the process goes on sending what is left when it ends."""
 _ATTEMPTS = 5
-"""To send a batch, with pauses that double. Then it is dropped, so that newer ones are sent."""
+"""How often sending a batch is tried, with pauses that double. Then the batch is dropped, so that newer ones are
+sent."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
 _RETRYABLE = frozenset({429, 502, 503, 504})
 _READ_BYTES = 64 * 1024
-"""So much of an answer is read, so that the connection can serve again."""
+"""How much of an answer is read, so that the connection can serve again."""
 _VERSION = version("headwater")
 
 log = structlog.get_logger(__name__)
@@ -72,7 +73,7 @@ class SpanExporter:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Sends during the block, and what is left after it, for a short time."""
+        """Sends spans during the block, and after it, for a short time, what is left."""
         self._loop = asyncio.get_running_loop()
         async with httpcore.AsyncConnectionPool(
             ssl_context=_context(self._settings), max_connections=1, retries=0
@@ -139,13 +140,13 @@ class SpanExporter:
         return False
 
     def _warn_once(self, words: str) -> None:
-        """Again only after it has worked in between."""
+        """Logs a warning, and the next one only after sending has worked in between."""
         if not self._failing:
             log.warning("spans_not_sent", reason=words)
         self._failing = True
 
     async def _post(self, pool: httpcore.AsyncConnectionPool, spans: list[TraceSpan]) -> None:
-        """Raises `_SpansRefused` for what won't be taken later either."""
+        """Sends the spans. Raises `_SpansRefused` for spans that the collector won't take later either."""
         body = encoded_request(self._resource, self._scope, [one.encoded() for one in spans])
         headers = [
             ("Content-Type", "application/x-protobuf"),
@@ -171,15 +172,15 @@ class SpanExporter:
 
 
 class _CollectorBusy(Exception):
-    """It may take them later."""
+    """The collector may take the spans later."""
 
 
 class _SpansRefused(Exception):
-    """It won't take them."""
+    """The collector won't take the spans."""
 
 
 def tracer_of(settings: TracingSettings | None, process: str) -> Tracer | None:
-    """What a process traces with, if it does. `process` names the service, where no setting does."""
+    """The tracer of a process; None where it doesn't trace. `process` names the service, where no setting does."""
     if settings is None:
         return None
     return Tracer(SpanExporter(settings, process), sampler_of(settings.sampler, settings.ratio))

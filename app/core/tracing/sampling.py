@@ -21,8 +21,8 @@ _PARENT_BASED = "parentbased_"
 
 
 def sampler_of(name: str, ratio: float) -> Sampler:
-    """`name` is one of `NAMES`. `ratio` is the part of all traces that is recorded, for those that take one. The same
-    trace is recorded by all processes or by none."""
+    """The sampler called `name`, one of `NAMES`. `ratio` is the part of all traces that is recorded, for samplers that
+    take one. The same trace is recorded by all processes or by none."""
     root = _root_sampler(name.removeprefix(_PARENT_BASED), ratio)
     if not name.startswith(_PARENT_BASED):
         return root

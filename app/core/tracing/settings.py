@@ -30,7 +30,7 @@ class TracingSettings(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     """They may hold a secret: no message and no `repr` shows them."""
     timeout: float = 10
-    """Of one request."""
+    """The time limit of one request."""
     gzip: bool = False
     certificate: Path | None = None
     """The authorities that may sign the collector's certificate, in PEM; by default those that this machine trusts."""
@@ -84,7 +84,7 @@ class TracingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Variables:
-    """Collects what is wrong with the values."""
+    """Reads the variables, and collects what is wrong with their values."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given
@@ -100,12 +100,12 @@ class _Variables:
             return None
 
     def of_exporter(self, name: str, read: Callable[[str], Any]) -> Any:
-        """A variable that there is for traces alone too, which then counts."""
+        """The value of a variable that exists for traces alone too: the one for traces counts where it is set."""
         own = f"EXPORTER_OTLP_TRACES_{name}"
         return self.of(own if own in self._given else f"EXPORTER_OTLP_{name}", read)
 
     def endpoint(self) -> str | None:
-        """That for traces alone is taken as it is; to the other one the path is added."""
+        """The whole address. The variable for traces alone is taken as it is; to the other one the path is added."""
         whole: str | None = self.of("EXPORTER_OTLP_TRACES_ENDPOINT", _url)
         base: str | None = self.of("EXPORTER_OTLP_ENDPOINT", _url)
         if "EXPORTER_OTLP_TRACES_ENDPOINT" in self._given or base is None:

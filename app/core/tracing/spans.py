@@ -1,7 +1,8 @@
 """Spans: what they are made by, how they are nested, and what becomes of them when they end.
 
-A span is encoded when it is sent, with many others: at the end of a request, one by one, that takes a processor several
-times as long. How many wait is bounded. Where nothing is traced, `span` costs one look at a context variable.
+A span is encoded when it is sent, with many others: to encode them one by one, at the end of each request, takes a
+processor several times as long. The number of spans that wait is bounded. Where nothing is traced, `span` costs one
+look at a context variable.
 """
 
 import time
@@ -20,7 +21,7 @@ from app.core.tracing.sampling import Sampler
 _CANCELLED = "CancelledError"
 _NO_ATTRIBUTES: Attributes = {}
 _MOST_WITHIN = 128
-"""Spans of one process within its first one of a trace."""
+"""The maximum of spans of one process within its first span of a trace."""
 _LEFT_OUT = "headwater.spans_left_out"
 
 
@@ -38,10 +39,10 @@ class Destination(Protocol):
     """What takes spans that have ended."""
 
     def put(self, span: "TraceSpan") -> None:
-        """At once, from any thread. Drops it when there is no room."""
+        """Takes the span at once, from any thread. Drops it when there is no room."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Sends them during the block, and for a short time after it what is left."""
+        """Sends the spans during the block, and for a short time after it what is left."""
 
 
 class Tracer:
@@ -60,8 +61,8 @@ class Tracer:
         links: Sequence[SpanContext] = (),
         attributes: Attributes = _NO_ATTRIBUTES,
     ) -> "TraceSpan":
-        """The first span of this process in its trace: `parent` lies in another one. Without it a trace begins. Enter
-        the span to make it the current one."""
+        """The first span of this process in its trace. `parent` is a span of another process; without it a trace
+        begins. Enter the span to make it the current one."""
         trace_id = parent.trace_id if parent is not None else new_trace_id()
         sampled = self._sampler(trace_id, parent)
         own = SpanContext(trace_id, new_span_id(), sampled)
@@ -115,7 +116,7 @@ class TraceSpan:
         attributes: Attributes,
         first: "TraceSpan | None" = None,
     ) -> None:
-        """`first` is the process's first span of this trace; None for that itself."""
+        """`first` is the process's first span of this trace; None for that span itself."""
         self._tracer = tracer
         self._first = first
         self._room = _MOST_WITHIN
@@ -128,7 +129,7 @@ class TraceSpan:
         self.attributes: dict[str, Value] = {**attributes}
         """Ids, numbers and our own words: never a text that somebody else chose."""
         self.shared = b""
-        """More of them, encoded before."""
+        """Further attributes, already encoded."""
         self.failed = False
         self.kept = context.sampled
         """Whether it is recorded."""
@@ -138,12 +139,13 @@ class TraceSpan:
 
     @property
     def first(self) -> "TraceSpan":
-        """The process's first span of this trace. No span refers to itself, or each would wait for the collector of
-        cycles, and every request find other memory."""
+        """The process's first span of this trace. No span refers to itself: otherwise each would wait for the collector
+        of cycles, and every request would get other memory."""
         return self if self._first is None else self._first
 
     def child(self, name: str, kind: SpanKind, attributes: Attributes) -> "TraceSpan | None":
-        """None when there are enough: what has a thousand steps must not crowd out everything else."""
+        """A span within this one; None when there are enough: what has a thousand steps must not crowd out everything
+        else."""
         first = self.first
         if first._room <= 0:
             first.attributes[_LEFT_OUT] = 1 - first._room
@@ -162,13 +164,13 @@ class TraceSpan:
         self.attributes["error.type"] = kind
 
     def end(self) -> None:
-        """For one that was not entered. It doesn't change from then on."""
+        """Ends the span. Call it for a span that was not entered. It doesn't change from then on."""
         if self.kept:
             self.ended = time.time_ns()
             self._tracer.destination.put(self)
 
     def encoded(self) -> bytes:
-        """Once it has ended."""
+        """The span as it is sent, once it has ended."""
         return encoded_span(
             self.context,
             name=self.name,
@@ -195,7 +197,7 @@ class TraceSpan:
         except ValueError:
             # A generator that holds a span may be closed by another task, whose spans are its own.
             pass
-        # It holds on to all that the task knows.
+        # The token holds on to all that the task knows.
         self._token = None
         if kind is not None and "error.type" not in self.attributes:
             self.attributes["error.type"] = kind.__name__
@@ -223,7 +225,7 @@ NO_SPAN = NoSpan()
 
 
 def span(name: str, kind: SpanKind = SpanKind.INTERNAL, attributes: Attributes = _NO_ATTRIBUTES) -> TraceSpan | NoSpan:
-    """A step of what this task does, for a `with` block. Nothing where nothing is traced."""
+    """A span for a step of this task, for a `with` block. It does nothing where nothing is traced."""
     parent = current.get()
     if parent is None or not parent.context.sampled:
         return NO_SPAN

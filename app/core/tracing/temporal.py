@@ -18,13 +18,13 @@ def header_of(span: SpanContext) -> dict[str, Payload]:
 
 
 def span_in(headers: Any) -> SpanContext | None:
-    """None where there is none."""
+    """The span that the headers name; None where they name none."""
     payload = headers.get(HEADER)
     return None if payload is None else parse_traceparent(payload.data.decode("ascii", "replace"))
 
 
 class TracedStarts(Interceptor):
-    """For a client: starts of workflows that `originating` puts into a trace."""
+    """Traces a client's starts of workflows that `originating` puts into a trace."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer

@@ -66,7 +66,7 @@ class ApiKey(Table, tablename="api_keys", db=DB):
     """The SHA-256 of a key, and its limits. The key itself is not stored.
 
     A key may be for one team, and for some databases; null means all of its user's. Until `previous_until` the secret
-    works too that a rotation replaced. `minted_by` is the key that asked for this one; null for an operator's. In the
+    that a rotation replaced works too. `minted_by` is the key that asked for this one; null for an operator's. In the
     teams of `ended_teams` it does nothing: its user has left them since it was made.
     """
 

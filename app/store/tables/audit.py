@@ -24,7 +24,7 @@ class AuditSeal(Table, tablename="audit_seals", db=DB):
 
 
 class AuditRefusal(Table, tablename="audit_refusals", db=DB):
-    """How many changes of a user were refused in an hour: no more than so many leave an event."""
+    """How many changes of a user were refused in an hour: only a limited number of them leave an event."""
 
     id = BigSerial(primary_key=True)
     user_id = BigInt()

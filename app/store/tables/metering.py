@@ -29,12 +29,12 @@ class UsageClock(Table, tablename="usage_clock", db=DB):
 
 
 class UsageMeter(Table, tablename="usage_meters", db=DB):
-    """The meter of one database, from when it was first active until nothing is left of it and its backups. One of the
-    warm pool has no team.
+    """The meter of one database, from when it was first active until nothing is left of it and its backups. That of a
+    database in the warm pool has no team.
 
     Up to `at` all is counted; since then `running`, `storage_bytes` and `backup_bytes` hold, the size as it was last
     measured. What was counted in the open period, which began at `starts_at`, is in the sums; they count from `since`.
-    Nothing of one that is not `kept` is on a host any more.
+    A database that is not `kept` has nothing on a host any more.
     """
 
     id = BigSerial(primary_key=True)
@@ -72,8 +72,8 @@ class UsagePart(Table, tablename="usage_parts", db=DB):
 
 
 class UsageDay(Table, tablename="usage_days", db=DB):
-    """The ledger's sums by days in UTC: of a database, as long as its team, plan and region are the same. A trigger on
-    the ledger adds to them what is closed, in the same transaction."""
+    """The ledger's sums for one day in UTC, of a database with the same team, plan and region. A trigger on the ledger
+    adds what is closed to them, in the same transaction."""
 
     id = BigSerial(primary_key=True)
     database_uuid = UUID()

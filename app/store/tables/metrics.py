@@ -13,8 +13,8 @@ class MetricReading(Table, tablename="metric_readings", db=DB):
 
     The first was taken at `first_at`, this one at `read_at`. `place` is where the database was, `began` and `witness`
     what its server said of the beginning of its counters; `transactions` to `cache_reads` are those counters, null for
-    what isn't counted. `total_…` are the sums of all differences so far, which no restart or move makes less. What
-    comes after a `broken` one is not compared with it: the database was paused in between, or otherwise nobody's.
+    what isn't counted. `total_…` are the sums of all differences so far, which no restart or move makes less. The
+    sample after a `broken` one is not compared with it: the database was paused in between, or otherwise nobody's.
     """
 
     id = BigSerial(primary_key=True)
@@ -40,7 +40,7 @@ class MetricReading(Table, tablename="metric_readings", db=DB):
 
 
 class MetricRollup(Table, tablename="metric_rollups", db=DB):
-    """Until when samples are summed up in steps of so many `seconds`. None from before that is taken any more."""
+    """Until when samples are summed up in steps of so many `seconds`. No sample from before that is taken any more."""
 
     id = BigSerial(primary_key=True)
     seconds = Integer(unique=True)

@@ -17,7 +17,7 @@ class Restoration(Table, tablename="restorations", db=DB):
     `scratch_id` is the database in which the backup is proven first, `before_uuid` the backup of what there was;
     `exchanging_at` is set before anything of that is touched, and from then on nothing cancels it. `from_host_id` is
     the lost host of a database that was moved. `held_seconds` is how long the source of a clone was closed. At most one
-    of a database is open, which has no `ended_at`; `outcome` is then `completed`, `failed` or `cancelled`.
+    of a database is open: it has no `ended_at`. The `outcome` of an ended one is `completed`, `failed` or `cancelled`.
     """
 
     id = BigSerial(primary_key=True)

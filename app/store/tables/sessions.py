@@ -89,7 +89,7 @@ class PasskeyChallenge(Table, tablename="passkey_challenges", db=DB):
 
 
 class OidcSubject(Table, tablename="oidc_subjects", db=DB):
-    """Which person somebody at an OpenID Connect provider is."""
+    """The person to whom a subject at an OpenID Connect provider belongs."""
 
     id = BigSerial(primary_key=True)
     user_id = ForeignKey(User, null=False, on_delete=OnDelete.cascade)

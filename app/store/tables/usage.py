@@ -20,7 +20,7 @@ class DatabaseUsage(Table, tablename="database_usage", db=DB):
     that its old and its new file count, `was_rebuilding` the same of the measurement before. Since `unmeasured_since`
     its measurement has failed, `measure_failures` times in a row, the last time for the reason `measure_failure`; if
     `measured_alone_at` is set, it is measured separately from the others, not before that time. `reclaimed_at` is when
-    the space of deleted rows was last reclaimed, or when that was tried; before it that isn't tried again. Until
+    reclaiming the space of deleted rows was last tried, or a later time before which it isn't tried again. Until
     `own_login_until` the service itself may be logged in with the tenant's credentials.
     """
 
