@@ -42,7 +42,7 @@ SURVEY_SECONDS = 10.0
 """The time limit for reading the sizes of all files, on servers that report them only all together."""
 MEASURE_SECONDS = 20.0
 COPY_HELD_SECONDS = 5.0
-"""For so long at most a copy by the server itself keeps its source's clients waiting."""
+"""How long at most a copy by the server itself keeps the clients of its source waiting."""
 COUNT_SECONDS = 5.0
 """The time limit for reading what a server has counted."""
 
@@ -72,9 +72,10 @@ class EngineAdapter(ABC):
     """Whether a script runs in one transaction, which can be rolled back. Otherwise each statement is permanent, and
     the script is rehearsed on a copy made by `copy_schema`."""
     flavours: ClassVar[frozenset[str]]
-    """What `HostFacts.flavour` can be. No other engine has one of them."""
+    """The possible values of `HostFacts.flavour`. No other engine has one of them."""
     dump_series: ClassVar[int]
-    """How many of a version's first numbers decide which dumps a server loads: those of the same series and older."""
+    """How many of a version's first numbers make its series: a server loads dumps of its own series and of older
+    ones."""
     rotation_renames: ClassVar[bool]
     """Whether `add_credential` makes a new account. Otherwise it gives the account a second password."""
     distinguishes_sessions: ClassVar[bool]
@@ -84,7 +85,7 @@ class EngineAdapter(ABC):
     """Whether `replace` exchanges databases at once. Otherwise data is replaced by `clear` and `load`."""
 
     def __init_subclass__(cls) -> None:
-        """Every engine's steps have spans, of which its adapter need not know."""
+        """Wraps the steps of every engine in spans, of which its adapter need not know."""
         for step in set(STEPS) & set(vars(cls)):
             setattr(cls, step, traced(vars(cls)[step]))
 
@@ -164,15 +165,15 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def put_user(self, tenant: Tenant, login: Login, *, keep_rights: bool = False) -> None:
-        """Makes a user of the tenant's database, or gives an existing one this password, access and limit. A user that
-        reads reads what exists and what is made later; with `keep_rights`, for a password alone, one that exists keeps
-        what its tenant has left it. May be repeated. While the tenant is revoked the user is closed, and
-        `restore_access` opens it. Raises `EngineError` for a tenant that doesn't exist."""
+        """Makes a user of the tenant's database, or gives an existing one this password, access and limit. A read-only
+        user may read what exists and what is made later; with `keep_rights`, for a change of the password alone, an
+        existing user keeps the rights that its tenant has left it. May be repeated. While the tenant is revoked the
+        user is closed, and `restore_access` opens it. Raises `EngineError` for a tenant that doesn't exist."""
 
     @abstractmethod
     async def end_user_sessions(self, tenant: Tenant, name: str) -> None:
         """Ends the sessions of a user whose password nobody knows yet, so that none was opened with it. May be
-        repeated. Raises `EngineError` for a tenant that doesn't exist, and where one doesn't end in time."""
+        repeated. Raises `EngineError` for a tenant that doesn't exist, and when a session doesn't end in time."""
 
     @abstractmethod
     async def remove_user(self, tenant: Tenant, name: str) -> None:
@@ -191,8 +192,8 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def set_limits(self, tenant: Tenant, limits: EngineLimits) -> None:
-        """Applies the limits to new sessions. Open sessions are not affected. What users have of the connections is
-        taken from the limit; the tenant's own accounts share the rest, and have at least one."""
+        """Applies the limits to new sessions. Open sessions are not affected. The connections of users are taken from
+        the limit; the tenant's own accounts share the rest, and have at least one."""
 
     @abstractmethod
     async def revoke_access(self, tenant: Tenant) -> None:
@@ -212,7 +213,7 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def thaw(self, tenant: Tenant) -> None:
-        """Undoes `freeze`: the tenant has exactly its former rights. One that isn't frozen has all grants of a
+        """Undoes `freeze`: the tenant has exactly its former rights. A tenant that isn't frozen has all grants of a
         tenant afterwards."""
 
     @abstractmethod
@@ -241,8 +242,8 @@ class EngineAdapter(ABC):
         """Ends the session that `ScriptSession.begin` named, and returns the script's outcome."""
 
     async def copy_schema(self, source: Tenant, target: Tenant) -> list[str]:
-        """Copies a tenant's schema, without data, into another's empty database, with sessions of both tenants.
-        Returns a sentence for each object that couldn't be copied, as the server says it: for a few, and one that
+        """Copies a tenant's schema, without data, into another's empty database, with sessions of both tenants. Returns
+        sentences about objects that couldn't be copied: the server's message for each of the first few, and one that
         counts the others."""
         raise NotImplementedError("scripts are transactions here: nothing needs a copy")
 
@@ -257,18 +258,18 @@ class EngineAdapter(ABC):
         raise NotImplementedError
 
     async def clients_at_work(self, tenant: Tenant) -> bool:
-        """Whether others than the service have had the server do something within the last second or so. Not while a
-        session waits for one of this tenant's tables: a dump of it may be what it waits for."""
+        """Whether clients other than the service have had the server do something within the last second or so. False
+        while a session waits for one of this tenant's tables: it may be waiting for a dump of the tenant."""
         raise NotImplementedError
 
     async def load(
         self, tenant: Tenant, form: DumpFormat, chunks: AsyncIterator[bytes], *, becomes: Tenant | None = None
     ) -> None:
         """Loads a dump into the tenant's empty database with the tenant's own rights, never more, so that the tenant
-        owns everything. Users have in it what they have in the dump where it is of the same database, and else
-        nothing; `becomes` is the tenant whose database it becomes by `replace`, so that its users count. Works for a
-        tenant that is revoked, and opens nothing for it. Whatever it was, a failed or interrupted load is followed by
-        `clear`. Raises `LoadRefused`; `HostFull`; `HostUnavailable`; what `chunks` raises."""
+        owns everything. Users get the rights that they have in the dump if it is of the same database, and otherwise
+        none; `becomes` is the tenant whose database it becomes by `replace`, so that its users count. Works for a
+        tenant that is revoked, and opens nothing for it. Whatever the cause, a failed or interrupted load is followed
+        by `clear`. Raises `LoadRefused`; `HostFull`; `HostUnavailable`; what `chunks` raises."""
         raise NotImplementedError
 
     async def contents(self, tenant: Tenant) -> list[Content]:
@@ -292,21 +293,22 @@ class EngineAdapter(ABC):
         return False
 
     async def copy_database(self, source: Tenant, target: Tenant) -> Copied:
-        """Copies the whole database over another tenant's on the same host, by what the server itself can do at once.
-        The target, which may be revoked, owns everything afterwards. Ends the source's sessions, and its logins wait:
-        for `COPY_HELD_SECONDS` at most, whatever becomes of this process. Not done where the engine or the host has no
-        such way, the source has what can't be copied so, or it took longer. Raises `EngineError`."""
+        """Copies the whole database over another tenant's on the same host, by a means of the server itself that takes
+        a moment. The target, which may be revoked, owns everything afterwards. Ends the source's sessions, and its
+        logins wait for `COPY_HELD_SECONDS` at most, even if this process dies. The copy is not done where the engine or
+        the host has no such means, where the source has something that can't be copied this way, or where it took
+        longer. Raises `EngineError`."""
         return Copied(done=False)
 
     async def end_dumps(self, names: Sequence[str]) -> int:
-        """Removes accounts and sessions of dumps and loads of these tenants that a process which died has left. Returns
-        how many. The caller knows that none is under way."""
+        """Removes the accounts and sessions that dumps and loads of these tenants left when their process died. Returns
+        how many. The caller knows that no dump or load is under way."""
         return 0
 
     async def left_dumps(self, names: Sequence[str], *, remove: bool = False) -> list[str]:
-        """Accounts of dumps and loads of these tenants that a process which died has left and that nothing uses; takes
-        them away with `remove`. One under way isn't touched, whatever happens at the same time. Some servers show them
-        only when their time is over, minutes later. Raises `EngineError`."""
+        """The unused accounts that dumps and loads of these tenants left when their process died; with `remove`,
+        removes them. A dump or load under way isn't touched, whatever happens at the same time. Some servers show such
+        accounts only when their time is over, minutes later. Raises `EngineError`."""
         return []
 
     @abstractmethod
@@ -326,9 +328,9 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def counters(self, names: Sequence[str]) -> dict[str, Counters]:
-        """What the server has counted of these databases, all of them in one look, within `COUNT_SECONDS`; those that
-        it says nothing of are left out. It is read from the server's memory: no database is opened, and none wakes.
-        Raises `EngineError`."""
+        """What the server has counted for these databases, all of them in one look, within `COUNT_SECONDS`; databases
+        that it says nothing about are left out. The counters are read from the server's memory: no database is opened,
+        and none wakes. Raises `EngineError`."""
 
     @abstractmethod
     async def end_excessive_sessions(self, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
@@ -337,22 +339,23 @@ class EngineAdapter(ABC):
 
     @abstractmethod
     async def session_counts(self) -> SessionCounts:
-        """What is open now, counted through a connection that stays open: it works when the server admits nobody."""
+        """The sessions that are open now, counted through a connection that stays open: this works even when the server
+        admits nobody."""
 
     @abstractmethod
     async def hold(self, name: str, limits: HeldLimits) -> None:
         """Lets a tenant have no more than `limits.at_most` sessions, shared among its accounts in proportion to their
-        limits, or all of its limit again. Open sessions go on. Does nothing for a tenant that doesn't exist, and opens
-        nothing that was closed. May be repeated; works when the server admits nobody."""
+        limits, or gives it its whole limit again. Open sessions go on. Does nothing for a tenant that doesn't exist,
+        and opens nothing that was closed. May be repeated; works when the server admits nobody."""
 
     @abstractmethod
     async def held(self) -> list[str]:
-        """The tenants that have less than their limit on the engine, by `hold`."""
+        """The names of the tenants that `hold` has given less than their limit on the engine."""
 
     @abstractmethod
     async def end_surplus(self, name: str, keep: int) -> int:
-        """Ends all sessions of a tenant's accounts but for so many, those first that have been idle longest. The
-        service's own in its database are none of them. Returns how many."""
+        """Ends all sessions of a tenant's accounts but `keep`, first those that have been idle longest. The service's
+        own sessions in its database don't count. Returns how many it ended."""
 
     @abstractmethod
     async def shared_resources(self) -> list[SharedResource]:

@@ -18,12 +18,12 @@ from app.core.priority import put_process_last
 from app.engines.errors import EngineError
 
 CHUNK_BYTES = 1_048_576
-"""The size of a dump's chunks at most."""
+"""The maximum size of a dump's chunks."""
 MOST_OBJECTS = 100_000
-"""The most tables of a database that is dumped, views included where they are listed with them: their names are in
-memory meanwhile, and in the manifest."""
+"""The most tables that a dumped database may have, including views where they are listed together: their names are in
+memory during the dump, and in the manifest."""
 TOOL_MEMORY_BYTES = 2**30
-"""The maximum that a dump tool may take: it holds a row at a time, and lists of what a tenant has made, and tenants may
+"""The maximum memory of a dump tool: it holds one row at a time, and lists of what a tenant has made, and tenants may
 write rows of a gigabyte."""
 
 
@@ -33,11 +33,11 @@ class DumpRefused(EngineError):
 
 
 class DatabaseDropped(DumpRefused):
-    """Its tenant has dropped the database itself: its account is there, and nothing that a dump could hold."""
+    """The tenant has dropped the database itself: the tenant's account is there, but nothing that a dump could hold."""
 
 
 class LoadRefused(EngineError):
-    """The dump can't be loaded here: the message says at what. Another attempt ends the same way."""
+    """The dump can't be loaded here: the message says what failed. Another attempt ends the same way."""
 
 
 class ContentKind(StrEnum):
@@ -46,8 +46,8 @@ class ContentKind(StrEnum):
     LARGE_OBJECTS = "large_objects"
     OTHER = "other"
     DEFINITIONS = "definitions"
-    """Of a kind of object without rows, read beside the moment of the dump: not in a dump of which they changed
-    meanwhile, nor in older ones, and compared only where the dump has them."""
+    """Definitions of one kind of object without rows. They are read beside the moment of the dump: a dump during which
+    they changed lacks them, as older dumps do, and they are compared only where the dump has them."""
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -68,22 +68,22 @@ def count_tables(contents: Iterable[Content]) -> int:
 
 
 def count_rows(contents: Iterable[Content]) -> int:
-    """In all tables together."""
+    """The number of rows in all tables together."""
     return sum(one.rows for one in contents if one.kind is ContentKind.TABLE)
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a copy that the server was to make by itself."""
+    """The outcome of a copy that the server was to make by itself."""
 
     done: bool
-    """Else nothing is there of it."""
+    """Whether the copy was made. If not, nothing of it is there."""
     held_seconds: float = 0.0
-    """For so long nobody was let in to its source."""
+    """How long nobody was let in to the source."""
 
 
 class DumpPurpose(StrEnum):
-    """What a dump is for. Those of one purpose share an account, and a later one takes it from an earlier one, or is
-    refused; dumps of one database for different purposes don't know each other."""
+    """What a dump is for. Dumps of one database for the same purpose share an account, and a later dump takes it from
+    an earlier one, or is refused; dumps for different purposes don't know each other."""
 
     BACKUP = "dump"
     CLONE = "clone"
@@ -98,7 +98,7 @@ class DumpFormat(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     """The tool and its version, such as `pg_dump 18.6`."""
     layout: str
-    """Of the stream, such as `pg_custom` or `sql`."""
+    """The layout of the stream, such as `pg_custom` or `sql`."""
 
 
 class Dump(ABC):
@@ -121,7 +121,8 @@ class Dump(ABC):
         ended. Raises `DumpRefused`; `HostUnavailable`."""
 
     async def let_go(self) -> None:  # noqa: B027 - not every engine holds something
-        """Ends what others on the host may wait for, once both are complete. Its account goes with the block."""
+        """Ends what others on the host may wait for, once `chunks` and `contents` are complete. The dump's account is
+        removed when the block ends."""
 
 
 def restrain(pid: int) -> None:

@@ -36,7 +36,7 @@ class HostUnavailable(EngineError):
 
 class HostFull(EngineError):
     """The host says, in the middle of a load, that it lacks room on its disk, or memory. A tenant's function can make
-    it say so: no other host is taken for it."""
+    it say so, and so no other host is taken because of it."""
 
 
 class NameTaken(EngineError):
@@ -67,7 +67,7 @@ class StatementFailed(EngineError):
         self.position = position
         """The position of the error in characters of the statement, if the server reports it."""
         self.wants_data = wants_data
-        """It may have failed for lack of data, such as a row that another refers to."""
+        """Whether it may have failed for lack of data, such as a row that another refers to."""
 
 
 class StatementUncertain(EngineError):

@@ -1,4 +1,4 @@
-"""What an adapter is given of its host, and what it reports of one."""
+"""What an adapter is told about its host, and what it reports about it."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from app.engines.tls import TlsPolicy
 
 _UNSAID = TlsPolicy()
 OWN_SESSIONS = 50
-"""Of a server are left to the service, or a tenth of a small server's."""
+"""How many sessions of a server are left to the service; on a small server it is a tenth of them."""
 
 
 class AdminAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,8 +45,8 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sessions_for_tenants(limit: int) -> int:
-    """Of the sessions that a server admits: without some for the service's own logins, as tenants among others, for
-    which no server keeps room."""
+    """How many of the sessions that a server admits are for tenants: all but some for the service's own logins, such as
+    those as a tenant, for which no server keeps room."""
     return limit - min(OWN_SESSIONS, limit // 10)
 
 
@@ -54,9 +54,10 @@ class SessionCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The open sessions of a server, without the administrator's."""
 
     limit: int
-    """How many it admits."""
+    """How many sessions the server admits."""
     by_name: dict[str, int]
-    """Of each tenant by its name, all of its accounts together; those of others by theirs."""
+    """The number of open sessions: of each tenant by its name, all of its accounts together; of others by their
+    names."""
 
     @property
     def open(self) -> int:
@@ -73,8 +74,8 @@ class SessionLimits(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 2**30
     """The memory that it may use, if the server reports it."""
     shared_percent: int = 50
-    """Of the server's locks and prepared statements. When this much is in use, the sessions that hold the most are
-    ended."""
+    """A share of the server's locks, and of its prepared statements. When this much is in use, the sessions that hold
+    the most are ended."""
 
 
 class SessionsEnded(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,7 +60,7 @@ def written_marker(tenant: Tenant, installation: str) -> str:
 
 
 def read_marker(written: str) -> tuple[str, str]:
-    """Splits it into the marker and the installation that wrote it, which may be empty."""
+    """Splits a written marker into the tenant's marker and the installation that wrote it, which may be empty."""
     marker, _, installation = written.partition(INSTALLATION_SEPARATOR)
     return marker, installation
 

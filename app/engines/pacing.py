@@ -8,11 +8,11 @@ class DumpStep:
     """One piece of reading."""
 
     size = 0
-    """The bytes that came of it, where they are counted."""
+    """How many bytes the step read, where they are counted."""
 
 
 class Pace:
-    """Full speed: that of what somebody waits for."""
+    """The pace of a dump that somebody waits for: full speed."""
 
     @property
     def slow(self) -> bool:
@@ -21,6 +21,6 @@ class Pace:
 
     @asynccontextmanager
     async def step(self) -> AsyncIterator[DumpStep]:
-        """For a block that has the host read something, and waits for it. While it is `slow`, the readers of a dump
-        take turns, and a pause comes after each step."""
+        """Surrounds a block that has the host read something, and waits for it. While the pace is `slow`, the readers
+        of a dump take turns, and a pause comes after each step."""
         yield DumpStep()

@@ -15,8 +15,8 @@ READER_SESSIONS = 4
 
 
 class QueryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one statement, or of several that change the schema together. The server enforces `seconds` of each,
-    and we of all; `rows` and `octets` (bytes) truncate the result."""
+    """Limits of one statement, or of several that change the schema together. The server enforces `seconds` for each
+    statement, and we for all together; `rows` and `octets` (bytes) truncate the result."""
 
     seconds: float
     lock_seconds: float = 5.0
@@ -25,7 +25,8 @@ class QueryLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def max_response_bytes(self) -> int:
-        """The size at which the connection is cut: of rows that arrive together, the last may be too many."""
+        """The size in bytes at which the connection is cut. It is above `octets`: of rows that arrive together, the
+        last may be too many."""
         return 4 * self.octets
 
 
@@ -140,8 +141,8 @@ class WriteSession(ABC):
 
     @abstractmethod
     async def change(self, statements: Sequence[str]) -> int:
-        """Runs statements that change the schema, all or none as far as the engine can. All together have the limits'
-        `seconds`, and a few for the server to end the last. Raises `QueryFailed`."""
+        """Runs statements that change the schema, all or none as far as the engine can. All statements together have
+        the limits' `seconds`, and a few more for the server to end the last one. Raises `QueryFailed`."""
 
 
 def distinct(names: Sequence[str]) -> list[str]:

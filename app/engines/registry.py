@@ -46,14 +46,14 @@ ADAPTERS = registered(PostgresAdapter, MySQLAdapter)
 
 
 def loads_dumps_of(flavour: str, dumped: str, version: str) -> bool:
-    """Whether a server of this flavour and version loads what one of the version `dumped` has dumped. False for a
+    """Whether a server of this flavour and version loads a dump that a server of the version `dumped` made. False for a
     flavour that no adapter has."""
     series = next((adapter.dump_series for adapter in ADAPTERS.values() if flavour in adapter.flavours), None)
     return series is not None and _numbers(version)[:series] >= _numbers(dumped)[:series]
 
 
 def _numbers(version: str) -> list[int]:
-    """Of a version as a server reports it, such as `10.11.19-MariaDB`."""
+    """The numbers of a version as a server reports it, such as `10.11.19-MariaDB`."""
     return [int(number) for number in re.findall(r"\d+", version.partition("-")[0])]
 
 

@@ -87,11 +87,11 @@ _OBJECTS = frozenset(
     )
 )
 _LOOKED_AT = 64
-"""Characters of a statement."""
+"""How many characters of a statement are looked at."""
 
 
 def traced(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The same step of an adapter with a span, where something is traced."""
+    """Wraps a step of an adapter in a span, where something is traced."""
     step = method.__name__
 
     @wraps(method)
@@ -111,7 +111,7 @@ def traced(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any
 
 
 def statement_span(statement: object) -> TraceSpan | NoSpan:
-    """Of one statement on an engine host, for a `with` block."""
+    """The span of one statement on an engine host, for a `with` block."""
     if current.get() is None:
         return NO_SPAN
     operation = operation_of(statement)
@@ -119,7 +119,7 @@ def statement_span(statement: object) -> TraceSpan | NoSpan:
 
 
 def operation_of(statement: object) -> str:
-    """The first word of a statement, and what it is about, if both are among those that are known here; else
+    """The first word of a statement, with the type of object that it is about, as far as they are known here; else
     `statement`."""
     if not isinstance(statement, str):
         return "statement"

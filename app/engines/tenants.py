@@ -1,4 +1,4 @@
-"""What an adapter is given of a tenant and its accounts, and what it reports of one."""
+"""What an adapter is told about a tenant and its accounts, and what it reports about them."""
 
 from enum import StrEnum
 
@@ -61,23 +61,24 @@ class HeldLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The connections of a tenant while its host is short of them."""
 
     total: int
-    """Its limit, as `EngineLimits.connections`."""
+    """The tenant's limit, as `EngineLimits.connections`."""
     users: dict[str, int]
-    """What its users have of it, by the names of their accounts."""
+    """How many of these connections its users have, by the names of their accounts."""
     at_most: int | None
-    """What it gets of it for now; None for all."""
+    """How many connections the tenant gets for now; None for its whole limit."""
 
     def of_user(self, name: str) -> int | None:
-        """None for an account that isn't among the users."""
+        """How many connections a user gets for now; None for an account that isn't among the users."""
         return self._scaled(self.users[name]) if name in self.users else None
 
     @property
     def own(self) -> int:
-        """Of its own accounts together."""
+        """How many connections the tenant's own accounts get together for now."""
         return self._scaled(max(1, self.total - sum(self.users.values())))
 
     def _scaled(self, connections: int) -> int:
-        """In proportion, and one at least: an account without any could not be distinguished from a retired one."""
+        """Scales connections in proportion, to at least one: an account without any could not be distinguished from a
+        retired one."""
         if self.at_most is None or self.at_most >= self.total:
             return connections
         return max(1, connections * self.at_most // self.total)
@@ -93,15 +94,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counters(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server has counted of one database since its counters began, each None where it doesn't count that. A
-    server's word: they are compared only where `began` is the same, and nothing of `witness` or of the counters has
-    become less."""
+    """What a server has counted for one database since its counters began; None for each thing that it doesn't count.
+    They are only the server's word: two readings are compared only where `began` is the same, and no number of
+    `witness` or of the counters has become less."""
 
     began: str
-    """Which beginning they count from: another text means that they began anew, as after a restart of the server, a
-    reset of its statistics, or when another database took the name."""
+    """The beginning from which the server counts: another text means that the counters began anew, as after a restart
+    of the server, a reset of its statistics, or when another database took the name."""
     witness: tuple[int, ...] = ()
-    """What the server has counted of the administrator. Where it says nothing of a reset, these became less too."""
+    """What the server has counted for the administrator. After a reset that the server doesn't report, these numbers
+    became less too."""
     transactions: int | None = None
     """Committed and rolled back."""
     rows_read: int | None = None

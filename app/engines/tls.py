@@ -38,8 +38,8 @@ class TlsPolicy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def context(self) -> ssl.SSLContext | None:
-        """None for `disable`. Cached, because creating it takes longer than a login. Raises `ValueError` for a CA
-        that is not a PEM."""
+        """The TLS context; None for `disable`. Cached, because creating it takes longer than a login. Raises
+        `ValueError` for a CA that is not a PEM."""
         if self.mode is TlsMode.DISABLE:
             return None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

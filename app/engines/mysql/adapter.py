@@ -178,8 +178,8 @@ class MySQLAdapter(EngineAdapter):
             await users.put(connection, tenant.name, login, revoked=row is None or row.revoked)
 
     async def _learn_connections(self, connection: MySQLConnection, tenant: Tenant) -> None:
-        """For a tenant that was made before there were users: its own account has all connections so far. While it
-        can't log in they stay unknown, until the limit is set again."""
+        """Stores the connection limit of a tenant that was made before there were users: its own account has all
+        connections so far. While the tenant can't log in the limit stays unknown, until it is set again."""
         with suppress(LoginRefused, TenantFull):
             async with self._tenant(tenant) as session:
                 total = await shares.own_limit(session)
@@ -445,7 +445,7 @@ class MySQLAdapter(EngineAdapter):
             yield queries.MySQLWriteSession(connection, partial(self._end_session, user), limits)
 
     async def _end_session(self, account: str, number: int) -> None:
-        """As the administrator: the tenant's clients may have taken all sessions of its account."""
+        """Ends the session as the administrator: the tenant's clients may have taken all sessions of its account."""
         async with self._connections.admin() as connection:
             await end_session(connection, account, number)
 
@@ -496,7 +496,7 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _owned(self, tenant: Tenant) -> AsyncIterator[MySQLConnection | None]:
-        """Yields None when nothing has that name. Raises `NameTaken`."""
+        """Yields a connection that is exclusive for this tenant; None when nothing has its name. Raises `NameTaken`."""
         async with self._admin() as connection, self._exclusive(connection, tenant) as row:
             if row is None:
                 await bookkeeping.refuse_strangers(connection, tenant.name)
@@ -504,7 +504,7 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _present(self, tenant: Tenant) -> AsyncIterator[MySQLConnection]:
-        """Raises `EngineError` for a tenant that doesn't exist, before or when its account is altered."""
+        """The same, but raises `EngineError` for a tenant that doesn't exist, before or when its account is altered."""
         async with self._owned(tenant) as connection:
             if connection is None:
                 raise EngineError(f"{tenant.name} is not on this host")
@@ -512,7 +512,7 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _existing(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
-        """With what exists of it. Raises `EngineError` for a tenant that doesn't exist."""
+        """The same, with the objects that exist of the tenant. Raises `EngineError` for a tenant that doesn't exist."""
         async with self._present(tenant) as connection:
             found = await bookkeeping.find_objects(connection, tenant.name)
             if tenant.name not in found.accounts:
@@ -533,7 +533,7 @@ class MySQLAdapter(EngineAdapter):
 
 
 def _check_own(tenant: Tenant, login: Login) -> None:
-    """A rotation keeps the name here. Raises `ValueError`."""
+    """Raises `ValueError` unless the login has the tenant's own name: a rotation keeps it here."""
     check_login(tenant, login)
     if login.name != tenant.name:
         raise ValueError(f"the credentials of {tenant.name} keep its name")

@@ -53,7 +53,7 @@ class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
     lock_name: str
     revoked: bool
     connections: int | None
-    """How many its accounts may have together; None if it was made before there were users."""
+    """How many connections its accounts may have together; None if the tenant was made before there were users."""
     holder: int | None = None
     """The session that has its lock, where that was asked for."""
 
@@ -96,7 +96,7 @@ _FREEZE_STATE = "SELECT complete FROM headwater.frozen WHERE name = %s"
 
 
 async def find_row(connection: MySQLConnection, tenant: Tenant) -> TenantRow | None:
-    """Raises `NameTaken` when the name has another marker."""
+    """The tenant's row; None if there is none. Raises `NameTaken` when the name has another marker."""
     return _read_row(await connection.run(_ROW.format(""), (tenant.name,)), tenant)
 
 
@@ -117,8 +117,9 @@ def _read_row(rows: list[tuple[Any, ...]], tenant: Tenant) -> TenantRow | None:
 
 
 async def take_lock(connection: MySQLConnection, tenant: Tenant, seconds: int) -> TenantRow | None:
-    """This session has the tenant's lock afterwards. Returns the tenant's row as it is then; None, and no lock, where
-    there is none. Raises `NameTaken`, and `EngineError` when another session has the lock for longer than that."""
+    """Takes the tenant's lock for this session. Returns the tenant's row as it is then; None, and takes no lock, where
+    there is no row. Raises `NameTaken`, and `EngineError` when another session has the lock for longer than
+    `seconds`."""
     name = tenant.name
     # The row is read by a statement of its own, which begins when the lock is taken, and says whose lock it is: the
     # tenant may have been removed meanwhile, and made again. The first one is a SELECT: in any other statement, InnoDB
@@ -165,7 +166,7 @@ async def find_objects(connection: MySQLConnection, name: str) -> ExistingObject
 
 
 async def find_objects_and_freeze(connection: MySQLConnection, name: str) -> tuple[ExistingObjects, FreezeState]:
-    """The same, and how far its freeze is, in one turn."""
+    """The same, and the progress of the tenant's freeze, by statements that are sent together."""
     *objects, freeze = await connection.run_in_turn(*_objects(name), (_FREEZE_STATE, (name,)))
     return _read_objects(objects), _read_freeze_state(freeze)
 
@@ -221,7 +222,7 @@ async def mark_frozen(connection: MySQLConnection, name: str, freeze_state: Free
 
 
 async def write_held(connection: MySQLConnection, name: str, at_most: int) -> None:
-    """It gets fewer connections than its limit, from now on."""
+    """Records that the tenant gets fewer connections than its limit from now on."""
     await connection.run("REPLACE INTO headwater.held (name, at_most) VALUES (%s, %s)", (name, at_most))
 
 
@@ -234,13 +235,13 @@ async def find_held(connection: MySQLConnection) -> list[str]:
 
 
 class UserRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A further account of a tenant, written before the account is. The server doesn't show us what an account may
-    do, and a frozen one may do less than its access says."""
+    """The row of a further account of a tenant, written before the account is made. The server doesn't show us what an
+    account may do, and the account of a frozen tenant may do less than its access says."""
 
     access: Access
     connections: int
     removed: bool = False
-    """It is kept, closed, for what it has defined."""
+    """The account was removed, but is kept, closed, for what it has defined."""
 
 
 async def find_users(connection: MySQLConnection, name: str) -> dict[str, UserRow]:

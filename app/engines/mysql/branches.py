@@ -48,14 +48,15 @@ async def transactions_of_sessions(connections: MySQLConnections, sessions: list
 
 
 async def transactions_in_database(connection: MySQLConnection, name: str) -> set[int]:
-    """Those that lock a table of this database, as far as this flavour shows it without anybody waiting."""
+    """InnoDB's ids of the transactions that lock a table of this database, as far as this flavour shows it without
+    anybody waiting."""
     if connection.flavour is not MYSQL:
         return set()
     return {int(number) for (number,) in await connection.run(_HOLDING_TABLES, (name,))}
 
 
 async def transactions_holding_up(connection: MySQLConnection, waiting_session: int) -> set[int]:
-    """Those that a waiting statement of ours waits for."""
+    """InnoDB's ids of the transactions that a waiting statement of ours waits for."""
     if connection.flavour is MYSQL:
         return set()
     return {int(number) for (number,) in await connection.run(_HOLDING_UP, (waiting_session,))}
@@ -119,8 +120,8 @@ async def roll_back_all_of(connection: MySQLConnection, connections: MySQLConnec
 async def roll_back_what_is_known(
     connection: MySQLConnection, connections: MySQLConnections, name: str, transactions: set[int]
 ) -> None:
-    """As `roll_back_all_of`, where nothing waits for it. Another tenant may have more transactions than the server
-    lists: no reason to let this one, `name`, go on."""
+    """As `roll_back_all_of`, for a caller that doesn't depend on it: only logs when the server doesn't list all
+    transactions. Another tenant may have too many, which is no reason to let this one, `name`, go on."""
     try:
         await roll_back_all_of(connection, connections, transactions)
     except TransactionsNotListed as error:

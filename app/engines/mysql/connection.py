@@ -144,8 +144,8 @@ class MySQLConnection(GuardedLogin):
             return await self._next_responses(len(texts))
 
     async def _next_responses(self, number: int) -> list[list[tuple[Any, ...]]]:
-        """Reads all of them before it raises the first error, so that nothing of these statements is under way then.
-        After the loss of the connection there are no more."""
+        """Reads all responses before it raises the first error, so that none of these statements is under way then.
+        After the loss of the connection there are no more responses."""
         rows: list[list[tuple[Any, ...]]] = []
         errors: list[pymysql.MySQLError] = []
         for _ in range(number):
@@ -176,7 +176,7 @@ class MySQLConnection(GuardedLogin):
 
     @contextmanager
     def _written_at_once(self) -> Iterator[None]:
-        """What the block writes is sent with one call of the system, which costs more than the bytes do."""
+        """Sends what the block writes with one system call: a call costs more than the bytes do."""
         self._held = []
         try:
             yield
@@ -263,7 +263,7 @@ class MySQLConnection(GuardedLogin):
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
-    """A peer that doesn't close is left to the operating system."""
+    """Waits until the connection is closed. A peer that doesn't close is left to the operating system."""
     with contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(CLOSE_SECONDS):
             await writer.wait_closed()

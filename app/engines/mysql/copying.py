@@ -32,7 +32,8 @@ _SHOWN_AT = {"TABLE": 1, "VIEW": 1, "SEQUENCE": 1, "PROCEDURE": 2, "FUNCTION": 2
 _WITH_MODE = {"PROCEDURE", "FUNCTION", "TRIGGER"}
 _VIEW_KINDS = {"VIEW", "SYSTEM VIEW"}
 _MOST_NAMED = 5
-"""Of the objects that couldn't be copied. A tenant may have thousands, each with the server's message."""
+"""How many of the objects that couldn't be copied are named. A tenant may have thousands, each with the server's
+message."""
 
 
 async def copy_schema(source: MySQLConnection, target: MySQLConnection, old: str, new: str) -> list[str]:
@@ -96,6 +97,7 @@ async def _copy_one(
 
 
 def _renamed(statement: str, old: str, new: str) -> str:
-    """What a user of the old tenant has defined is defined by the new tenant itself, which has no users."""
+    """The statement with the new tenant's name. What a user of the old tenant has defined is defined by the new tenant
+    itself, which has no users."""
     users = re.compile(f"`{old}{HELPER_SEPARATOR}[a-z0-9]+`@`%`")
     return users.sub(f"`{old}`@`%`", statement).replace(old, new)

@@ -1,4 +1,4 @@
-"""What a server has counted of tenants: by their accounts, for the counters of a table are lost with it."""
+"""What a server has counted for tenants, by their accounts: the counters of a table are lost with the table."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,9 @@ _OWN = "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"
 
 
 async def counters(connection: MySQLConnection, names: Sequence[str]) -> dict[str, Counters]:
-    """Our own account is read with the tenants': it is never idle, so that its counters show whether the server counts,
-    and that all of them began anew. An account that has not logged in since then has done nothing."""
+    """The counters of these tenants. Those of our own account are read with them: it is never idle, so its counters
+    show whether the server counts, and that all counters began anew. An account that has not logged in since then has
+    done nothing."""
     flavour = connection.flavour
     found = {name: Counters(began="") for name in names}
     witness: list[int] = []

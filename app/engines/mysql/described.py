@@ -50,13 +50,13 @@ _VERSION = "\nUNION ALL\n".join(
 
 
 async def version(connection: MySQLConnection, database: str) -> str:
-    """A short value from one query; the full description takes three queries."""
+    """The version of the schema: a short value from one query. The full description takes three queries."""
     rows = await connection.run(_VERSION, (database,) * 4)
     return " ".join(sorted("/".join(_texts(row)) for row in rows))
 
 
 async def tables(connection: MySQLConnection, database: str) -> list[TableInfo]:
-    """Ordered by name. What exceeds the limits is left out, even in the middle of a table."""
+    """The tables and views, ordered by name. What exceeds the limits is left out, even in the middle of a table."""
     found: dict[str, TableInfo] = {}
     for row in await connection.run(_TABLES, (database,)):
         name, kind, comment = _texts(row)

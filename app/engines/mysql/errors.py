@@ -1,4 +1,4 @@
-"""Translating the driver's errors to `EngineError`s: the only place that reads MySQL's error numbers."""
+"""Translating the driver's errors to `EngineError`s."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -13,9 +13,9 @@ TENANT_PRIVILEGES = (
 )
 """All privileges of a tenant on its own database. No EVENT: events would go on after the account is locked."""
 FROZEN_PRIVILEGES = "SELECT, DELETE, DROP, LOCK TABLES, EXECUTE, SHOW VIEW, ALTER ROUTINE, TRIGGER"
-"""The privileges of a frozen tenant. DROP is also needed for TRUNCATE, and drops views; ALTER ROUTINE drops
-routines. TRIGGER drops triggers and can't be had without the right to make them: one that a frozen tenant makes does
-no more than the tenant may, and its text counts as storage, so that whoever goes on with it is paused."""
+"""The privileges of a frozen tenant. DROP is also needed for TRUNCATE, and drops views; ALTER ROUTINE drops routines.
+TRIGGER drops triggers and can't be had without the right to make them: a trigger that a frozen tenant makes does no
+more than the tenant may, and its text counts as storage, so that a tenant that goes on making them is paused."""
 READ_ONLY_PRIVILEGES = "SELECT, SHOW VIEW"
 """The privileges of an account that only reads."""
 TENANT_PATTERN = "t%"
@@ -35,8 +35,8 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     identified: Callable[[str], str]
     """The clause that sets a password."""
     overlapping: Callable[[str, str], tuple[str, ...]]
-    """The clauses of one ALTER USER, one after the other, after which an old and a new password work, whatever worked
-    before, an earlier run included."""
+    """The clauses of one ALTER USER, in their order. Afterwards an old and a new password work, whatever worked before,
+    also if an earlier run has set both already."""
     dropping_second: tuple[str, ...]
     """The clauses that drop the second password, after `identified` has set the one that stays."""
     sizes: str
@@ -73,9 +73,9 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     recover: str
     """Lists the prepared XA branches."""
     dump_flags: tuple[str, ...]
-    """Of its dump tool, beside those that both have."""
+    """The flags of its dump tool, beside those that both tools have."""
     login_plugin: str
-    """How its clients offer to log in, without a password where nothing asks for one."""
+    """The plugin with which its clients offer to log in, without a password where nothing asks for one."""
     lift_read_only: str | None
     """Makes a read-only database `{name}` writable again; None if databases can't be read-only."""
 
@@ -254,7 +254,7 @@ MARIADB = Flavour(
 
 
 def flavour_of(server_version: str) -> Flavour:
-    """From the version in the server's greeting."""
+    """The flavour of a server, from the version in its greeting."""
     return MARIADB if "mariadb" in server_version.lower() else MYSQL
 
 

@@ -19,7 +19,8 @@ async def grant(
     frozen: bool = False,
     new: bool = False,
 ) -> None:
-    """Grants exactly the privileges of this access, whatever was granted before: nothing if the account is `new`."""
+    """Grants exactly the privileges of this access, whatever was granted before. If the account is `new`, nothing
+    was."""
     held = _privileges(access, frozen=frozen)
     place = f"ON `{database}`.*"
     await connection.run(grant_statement(database, user, access, frozen=frozen))
@@ -31,7 +32,8 @@ async def grant(
 
 
 def grant_statement(database: str, user: str, access: Access = Access.READ_WRITE, *, frozen: bool = False) -> str:
-    """Takes nothing away: all that there is to do for a new account."""
+    """The statement that grants the privileges of this access. It takes nothing away, which suffices for a new
+    account."""
     return f"GRANT {_privileges(access, frozen=frozen)} ON `{database}`.* TO {account_name(user)}"
 
 
@@ -43,7 +45,8 @@ async def grant_all(
     *,
     frozen: bool = False,
 ) -> None:
-    """The same for all accounts of a tenant. One whose access isn't known here only reads."""
+    """As `grant`, for all accounts of a tenant. Accounts that may not write, or whose access isn't known
+    here, are left as they are; while the tenant is frozen they get the rights of those that only read."""
     for user in users:
         if user == database or access.get(user) is Access.READ_WRITE:
             await grant(connection, database, user, frozen=frozen)

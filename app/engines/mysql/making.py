@@ -12,8 +12,8 @@ from app.engines.mysql.grants import grant, grant_statement
 
 
 async def make(connection: MySQLConnection, tenant: Tenant, row: TenantRow, connections: int) -> None:
-    """What isn't there yet, under the tenant's lock: so that it is right at the end, however far an earlier call
-    came."""
+    """Makes what isn't there yet, so that all is right at the end, however far an earlier call came. The caller holds
+    the tenant's lock."""
     found, freeze_state = await bookkeeping.find_objects_and_freeze(connection, tenant.name)
     frozen = freeze_state is not FreezeState.NONE
     if found.none and not (frozen or row.revoked) and row.connections == connections:
@@ -33,7 +33,8 @@ async def make(connection: MySQLConnection, tenant: Tenant, row: TenantRow, conn
 
 
 async def _make_all(connection: MySQLConnection, tenant: Tenant, connections: int) -> None:
-    """Sent together. Of a name under which nothing is: nobody has it open, so that none of them waits."""
+    """Makes everything, by statements that are sent together, under a name that nothing has: nobody has it open, so
+    that none of the statements waits."""
     await connection.run_in_turn(
         (_create_database(tenant.name), ()),
         (_create_user(connection, tenant, connections), ()),
@@ -42,8 +43,8 @@ async def _make_all(connection: MySQLConnection, tenant: Tenant, connections: in
 
 
 async def make_database(connection: MySQLConnection, name: str, found: ExistingObjects) -> None:
-    """Tenants may drop their own database, and a frozen one can't create it again. For an existing one even IF NOT
-    EXISTS would wait for whoever has its tables locked."""
+    """Creates the database if it is missing: tenants may drop their own, and a frozen tenant can't create it again. For
+    an existing database even IF NOT EXISTS would wait for whoever has its tables locked."""
     if not found.database:
         await ending_blockers(connection, name, partial(connection.run, _create_database(name)))
 
@@ -58,8 +59,8 @@ def _create_user(connection: MySQLConnection, tenant: Tenant, connections: int) 
 
 
 async def write_and_read(session: MySQLConnection) -> bool:
-    """Whether the tenant, whose session this is, reads what it wrote. The server comes to the last statement, which
-    removes the table, also when the first finds one there."""
+    """Whether the tenant, whose session this is, reads what it wrote. The server runs the last statement, which removes
+    the table, even when the first one finds such a table there."""
     *_, rows, _ = await session.run_in_turn(
         ("CREATE TABLE headwater_check (n INTEGER PRIMARY KEY)", ()),
         ("INSERT INTO headwater_check VALUES (42)", ()),

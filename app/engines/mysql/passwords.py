@@ -7,8 +7,8 @@ from app.engines.mysql.connection import MySQLConnection
 
 
 async def let_both_in(connection: MySQLConnection, user: str, old: str, new: str, *, has_password: bool) -> None:
-    """Both passwords work afterwards, and no other, whatever the account had before; only on MySQL it matters whether
-    it has one at all. This is the last that the connection runs."""
+    """Lets both passwords work, and no other, whatever the account had before; whether it has one at all matters only
+    on MySQL. This is the last statement that the connection runs."""
     flavour = connection.flavour
     clauses = flavour.overlapping(old, new)
     statement = _altered(user, clauses if has_password else (flavour.identified(old), *clauses))
@@ -16,7 +16,7 @@ async def let_both_in(connection: MySQLConnection, user: str, old: str, new: str
 
 
 async def let_one_in(connection: MySQLConnection, user: str, password: str) -> None:
-    """Only this password works afterwards. It works in between, too, if it did before."""
+    """Lets only this password work. If it worked before, it works in between too."""
     flavour = connection.flavour
     await connection.run(_altered(user, (flavour.identified(password), *flavour.dropping_second)))
 

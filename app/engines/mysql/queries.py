@@ -183,7 +183,8 @@ class MySQLWriteSession(_Session, WriteSession):
 
 
 def _check_time(executed: int, deadline: float) -> None:
-    """Before the next statement is sent: of one that is, nobody would know what became of it."""
+    """Raises `QueryFailed` if the time is over. Called before the next statement is sent: nobody would know what became
+    of one that was."""
     if asyncio.get_running_loop().time() >= deadline:
         raise QueryFailed(_TIME_LIMIT, code=_TIME_LIMIT_CODE, executed=executed)
 

@@ -2,10 +2,10 @@
 
 
 def quote_name(name: str) -> str:
-    """Whatever a tenant may have called something."""
+    """Quotes a name, whatever a tenant may have called something."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def quote_text(text: str) -> str:
-    """For sessions in which a backslash is an escape, as it is by default."""
+    """Quotes a text, for sessions in which a backslash is an escape, as it is by default."""
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

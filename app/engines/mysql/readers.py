@@ -14,7 +14,8 @@ def reader_name(name: str) -> str:
 
 
 async def write_account(connection: MySQLConnection, name: str, password: str, *, exists: bool) -> None:
-    """The name shows whose helper it is. Closing or removing the tenant closes or removes its helpers too."""
+    """Creates or alters the account. Its name shows whose helper it is: closing or removing the tenant closes or
+    removes its helpers too."""
     reader = account_name(reader_name(name))
     await connection.run(
         f"{'ALTER' if exists else 'CREATE'} USER {reader} {connection.flavour.identified(password)} "
@@ -25,7 +26,7 @@ async def write_account(connection: MySQLConnection, name: str, password: str, *
 
 
 async def end_session(opened: Callable[[], Awaitable[MySQLConnection]], number: int) -> None:
-    """Ends one of the account's own sessions from another one, for which it has room."""
+    """Ends one of the account's own sessions from another session, for which the account has room."""
     connection = await opened()
     try:
         await connection.run(f"KILL {number:d}")

@@ -95,9 +95,9 @@ class SessionState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def state_of(connection: MySQLConnection, lock_name: str | None = None) -> SessionState:
-    """`lock_name` is the lock that the session should hold, if any. The session may return bytes. Raises
-    `StatementUncertain` if its answer can't be read: `character_set_results` and `sql_select_limit` are the session's
-    too."""
+    """Asks the server for the session's state. `lock_name` is the lock that the session should hold, if any. The
+    session may return bytes. Raises `StatementUncertain` if its answer can't be read: `character_set_results` and
+    `sql_select_limit` are the session's too."""
     try:
         return await _state_of(connection, lock_name)
     except ValueError as error:

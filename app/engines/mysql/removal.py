@@ -56,7 +56,8 @@ async def end_dumps(connection: MySQLConnection, name: str, *purposes: str) -> i
 
 
 async def remove(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
-    """The database first: without the accounts, its views and routines would have no definer."""
+    """Ends the tenant's access and removes the tenant, its database before its accounts: without them, views and
+    routines would have no definer."""
     await end_access(connection, connections, name)
     await end_dumps(connection, name)
     await drop_database(connection, connections, name)
@@ -65,8 +66,9 @@ async def remove(connection: MySQLConnection, connections: MySQLConnections, nam
 
 
 async def lift_read_only(connection: MySQLConnection, name: str) -> None:
-    """A tenant may make its database read-only; then nobody can delete from it or drop it. One that isn't is left
-    alone: the statement would wait for every transaction that has used it, a dump's among them."""
+    """Makes a read-only database writable again. A tenant may make its own read-only; then nobody can delete from it or
+    drop it. A writable one is left alone: the statement would wait for every transaction that has used it, a dump's
+    among them."""
     statement = connection.flavour.lift_read_only
     if statement is not None and await _is_read_only(connection, name):
         with ignored(NO_SUCH_DATABASE), ignored(DATABASE_GONE):
@@ -95,9 +97,9 @@ async def drop_database(connection: MySQLConnection, connections: MySQLConnectio
 
 
 async def _dropped_in_parts(connection: MySQLConnection, name: str) -> bool:
-    """As `_dropped`, with no statement that takes as long as a tenant has made tables: each drops a few of them, so
-    that an attempt which is broken off leaves less to do. Where one is locked, the rest is left to who finds the
-    holder."""
+    """As `_dropped`, but with no statement that takes longer the more tables there are: each drops only some, so that
+    an attempt that is broken off leaves less to do. Returns False if a table is locked: the rest is left to whatever
+    finds the holder."""
     with ignored(LOCK_WAIT_TIMEOUT):
         await lift_read_only(connection, name)
         part: list[str] = []
@@ -130,8 +132,8 @@ async def _dropped(connection: MySQLConnection, name: str) -> bool:
 
 
 async def _drop_tables(dropper: MySQLConnection, observer: MySQLConnection, name: str) -> set[int]:
-    """Returns the transactions that lock tables. DROP DATABASE stops at the first of them; dropping table by table
-    shows all."""
+    """Drops the tables one by one, and returns the transactions that lock some. DROP DATABASE would stop at the first
+    of them."""
     await dropper.run("SET SESSION foreign_key_checks = 0, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
     holders: set[int] = set()
     async for table in _tables(dropper, name):
@@ -140,7 +142,7 @@ async def _drop_tables(dropper: MySQLConnection, observer: MySQLConnection, name
 
 
 async def _tables(connection: MySQLConnection, name: str) -> AsyncIterator[str]:
-    """Some at a time: there may be millions."""
+    """The names of the database's tables, read some at a time: there may be millions."""
     last: str | None = ""
     while last is not None:
         rows = await connection.run(_TABLES, (name, last, _BATCH))

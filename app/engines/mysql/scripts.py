@@ -106,8 +106,8 @@ class MySQLScript(ScriptSession):
             raise StatementFailed(reason)
 
     async def _roll_back_branches(self) -> None:
-        """They would lock their tables for ever. While the session exists, MySQL shows its last branch; others are
-        removed with the database."""
+        """Rolls back the branches that the session has prepared: they would lock their tables for ever. While the
+        session exists, MySQL shows its last branch; others are removed with the database."""
         with contextlib.suppress(EngineError):
             async with self._admin() as connection:
                 found = await branches.branches_of_sessions(connection, [self._connection.thread_id()])

@@ -19,15 +19,16 @@ from app.engines.querying import READER_PURPOSE
 
 END_SECONDS = 20
 ARRIVAL_SECONDS = 5.0
-"""How long a login may take before it is ended with those of an account that it may belong to."""
+"""How long a login may take before it is ended together with the sessions of an account that it may belong to."""
 _POLL_SECONDS = 0.02
 QUESTION_MARK = "/* headwater question */"
 """A comment before statements that a question runs with the tenant's own account, so that they can be distinguished
 from the tenant's."""
 _READER_SUFFIX = HELPER_SEPARATOR + READER_PURPOSE
 LOGGING_IN = "command IN ('Connect', 'Change user')"
-"""Of a row of the process list. It is nobody's session yet: MariaDB shows whatever name the client gave, before it has
-proven anything, and while a session changes to another account that may last for as long as its client likes."""
+"""The condition for rows of the process list whose login is under way. Such a row is nobody's session yet: MariaDB
+shows whatever name the client gave, before it has proven anything, and a session may change to another account for as
+long as its client likes."""
 _SHOWN = """
 SELECT id, user, theirs FROM (
     SELECT id, user, command, user = %s OR %s AND LEFT(user, %s) = %s AS theirs FROM information_schema.processlist
@@ -83,9 +84,9 @@ async def end_present_sessions(
     logging_in: bool = False,
     keep: int | None = None,
 ) -> None:
-    """Ends the sessions that the account and, with `helpers`, a tenant's other accounts have open now, those of `dumps`
-    too, all but `keep`; new ones may follow. With `logging_in` also those whose login has begun, as it may with a
-    password that is none any more. Raises `EngineError` after `END_SECONDS`."""
+    """Ends the sessions that the account and, with `helpers`, a tenant's other accounts have open now, with `dumps`
+    also those of dumps, but not the session `keep`; new ones may follow. With `logging_in` also ends those whose login
+    has begun, perhaps with a password that is not valid any more. Raises `EngineError` after `END_SECONDS`."""
 
     async def look() -> _Shown:
         shown = await _shown(connection, name, helpers, dumps=dumps)
@@ -95,11 +96,11 @@ async def end_present_sessions(
 
 
 class _Shown(NamedTuple):
-    """Numbers of sessions."""
+    """The numbers of sessions that the server shows."""
 
     theirs: set[int]
     unknown: set[int]
-    """Of a login under way: it may be anybody's."""
+    """Those whose login is under way: they may be anybody's."""
 
 
 async def _end(
@@ -133,7 +134,8 @@ async def _end(
 
 
 async def end_session(connection: MySQLConnection, account: str, number: int) -> None:
-    """If it is still the account's: a server that was started anew gives the same numbers to others."""
+    """Ends the session of this number if it is still the account's: a server that was started anew gives the same
+    numbers to others."""
     rows = await connection.run(
         "SELECT id FROM information_schema.processlist WHERE id = %s AND user = %s", (number, account)
     )

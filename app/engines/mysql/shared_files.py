@@ -16,7 +16,7 @@ from app.engines.mysql.quoting import quote_name
 from app.engines.mysql.sessions import end_present_sessions
 
 _PATIENCE_SECONDS = 1
-"""For the tables of one database, and once more after the sessions that lock them were ended."""
+"""How long the tables of one database are waited for, and once more after the sessions that lock them were ended."""
 # TABLESPACE=innodb_system needs no privilege. InnoDB's own list of tables shows where each is, but waits for tables
 # that are being created; so this finds the tables without a file of their own. Compared exactly, or a table of almost
 # the same name would hide another.
@@ -45,7 +45,7 @@ ORDER BY RAND() LIMIT 5
 
 
 async def find(connection: MySQLConnection, names: Sequence[str]) -> frozenset[str]:
-    """The databases that have such a table."""
+    """The databases that have a table in a shared file."""
     return frozenset(name for (name,) in await connection.run(_FIND, ([*names], [*names])))
 
 

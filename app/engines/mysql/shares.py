@@ -18,13 +18,14 @@ def limit(connections: int) -> str:
 
 
 async def set_total(connection: MySQLConnection, name: str, connections: int) -> None:
-    """Changes how many the tenant has."""
+    """Changes how many connections the tenant has."""
     await bookkeeping.write_connections(connection, name, connections)
     await share_out(connection, name)
 
 
 async def share_out(connection: MySQLConnection, name: str) -> None:
-    """Gives the tenant's own account what its users leave. Does nothing while it isn't known how many it has."""
+    """Gives the tenant's own account the connections that its users leave. Does nothing while the tenant's total isn't
+    known."""
     total = await bookkeeping.find_connections(connection, name)
     if total is not None:
         users = await bookkeeping.find_users(connection, name)

@@ -12,7 +12,7 @@ from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
 
 _MAX = 50
-"""The maximum of looks in one pass for a session to end for its prepared statements."""
+"""How often at most one pass looks for a session to end because of its prepared statements."""
 _SETTLE_SECONDS = 0.05
 """The time after which an ended session has released what it held."""
 _TRANSACTIONS = """
@@ -71,7 +71,8 @@ async def resources(connection: MySQLConnection) -> list[SharedResource]:
 
 
 async def _memory(connection: MySQLConnection, names: Sequence[str], most: int) -> list[tuple[int, str]]:
-    """Sessions with more bytes than that, of their own or by their named locks, and their tenants."""
+    """The sessions that use more than `most` bytes of memory, of their own or by their named locks, and their
+    tenants."""
     flavour, rows = connection.flavour, []
     with ignored(NO_SUCH_COLUMN):  # of a server that doesn't count that yet
         rows += await connection.run(flavour.session_memory, ([*names], most))

@@ -16,12 +16,12 @@ DETACHED = 0
 
 
 class TransactionsNotListed(EngineError):
-    """The server's list is old, or lacks some."""
+    """The server's list of transactions is old, or lacks some of them."""
 
 
 async def open_transactions(connections: MySQLConnections) -> list[tuple[int, int]]:
-    """All of them, as (InnoDB's id, session id). Raises `TransactionsNotListed` when others read so often that the copy
-    isn't renewed, or when there are more than the server lists."""
+    """All open transactions, as (InnoDB's id, session id). Raises `TransactionsNotListed` when others read so often
+    that the copy isn't renewed, or when there are more than the server lists."""
     # One reader at a time: readers of one process would keep each other's copy from being renewed.
     async with connections.reading_transactions, connections.extra() as witness:
         # A list with this session's transaction in it was made after this statement: no session had its id before.

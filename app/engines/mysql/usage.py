@@ -143,7 +143,8 @@ def _left(deadline: float) -> float:
 
 
 async def sessions(connection: MySQLConnection, names: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Includes sessions of helper accounts. Session ids are not reused while the server runs."""
+    """The ids of open sessions by tenant, including those of helper accounts. Session ids are not reused while the
+    server runs."""
     found: dict[str, set[str]] = {}
     for name, number in await connection.run(_SESSIONS, (HELPER_SEPARATOR, HELPER_SEPARATOR, [*names])):
         found.setdefault(name, set()).add(str(number))

@@ -24,7 +24,8 @@ from app.engines.mysql.readers import reader_name
 from app.engines.mysql.sessions import count_sessions, end_present_sessions, end_sessions
 
 MAX_ACCOUNTS = 100
-"""Of one tenant, those included that only their definitions keep: every account is in the server's memory."""
+"""The most accounts of one tenant, including those that are kept only for what they have defined: every account is in
+the server's memory."""
 _DEFINERS_SECONDS = 10
 _DEFINERS = """
 SELECT definer FROM information_schema.views WHERE table_schema = %s
@@ -66,8 +67,8 @@ async def put(connection: MySQLConnection, name: str, login: Login, *, revoked: 
 
 
 async def remove(connection: MySQLConnection, connections: MySQLConnections, name: str, user: str) -> None:
-    """Ends the account's logins and sessions, and drops it unless something needs it as its definer. Drops what was
-    kept so far and is needed no more."""
+    """Ends the account's logins and sessions, and drops it unless something needs it as its definer. Also drops the
+    accounts that were kept so far and that nothing needs any more."""
     users = await bookkeeping.find_users(connection, name)
     if user in (await bookkeeping.find_objects(connection, name)).accounts:
         row = users.get(user, UserRow(access=Access.READ_ONLY, connections=0))
@@ -84,7 +85,7 @@ async def remove(connection: MySQLConnection, connections: MySQLConnections, nam
 
 
 async def open_sessions(connection: MySQLConnection, name: str) -> dict[str, int]:
-    """By account, without the removed ones and the one for questions."""
+    """The number of open sessions by account, without removed accounts and the service's own."""
     accounts = (await bookkeeping.find_objects(connection, name)).accounts
     users = await bookkeeping.find_users(connection, name)
     sessions = await count_sessions(connection, name)
@@ -117,7 +118,8 @@ async def _definers(connection: MySQLConnection, name: str) -> set[str] | None:
 
 
 async def _dropped(connection: MySQLConnection, user: str) -> bool:
-    """MySQL itself keeps an account that something needs from being dropped by all but a superuser."""
+    """Drops the account; returns False if something needs it as its definer. MySQL itself lets only a superuser drop
+    such an account."""
     try:
         await connection.run(f"DROP USER IF EXISTS {account_name(user)}")
     except pymysql.MySQLError as error:

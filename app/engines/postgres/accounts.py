@@ -90,8 +90,8 @@ class TenantAccounts:
             await self._remove(connection, tenant, found, retired)
 
     async def complete_readers(self, tenant: Tenant, found: TenantObjects) -> None:
-        """Gives users that only read what they may read, if they never got it or the tenant lost it with all of its
-        own. One that has it keeps what the tenant has left it, also in a database that was loaded from a dump."""
+        """Gives read-only users the rights to read, if they never got them or the tenant lost them with all of its own.
+        A user that has them keeps what the tenant has left it, also in a database that was loaded from a dump."""
         present = [role for role in found.readers if role not in found.retired]
         if not present:
             return

@@ -492,7 +492,8 @@ class PostgresAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _connected(self, tenant: Tenant, settings: dict[str, str] | None = None) -> AsyncIterator[Any]:
-        """The tenant in its own database, as its role, whatever it has set for the one that it logs in as."""
+        """A session of the tenant in its own database, as its role, whatever it has set for the role that it logs in
+        as."""
         user = statements.account(tenant)
         settings = (settings or {}) | role_settings.owner(tenant.name, user)
         async with self._connections.tenant(tenant.name, user, tenant.password, settings) as session:
@@ -515,7 +516,8 @@ class PostgresAdapter(EngineAdapter):
             yield connection, (await catalog.find(connection, tenant.name)).require(tenant)
 
     async def _share_limit(self, tenant: Tenant, found: catalog.TenantObjects) -> None:
-        """In a database that it has got since: the logins of an overlap share the limit by what is in the database."""
+        """Makes the logins of an overlap share the limit in a database that the tenant has got since: what makes them
+        share it is in the database."""
         if len([role for role in (tenant.name, *found.logins) if role not in found.retired]) > 1:
             async with self._connections.admin_in(tenant.name) as inside:
                 await self._accounts.share_limit(inside)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 LONGEST = 1024 * 1024
-"""In characters. A list takes seventy times as much memory as its text, and half a second for each million."""
+"""The longest text that becomes a list, in characters. A list takes seventy times as much memory as its text, and half
+a second for each million."""
 # Possessive: of a long element nothing is remembered to be tried again.
 _TOKEN = re.compile(r'([{},])|"((?:[^"\\]++|\\.)*+)"|([^{},"]++)', re.DOTALL)
 _MARK, _QUOTED = 1, 2
@@ -14,8 +15,8 @@ _BOUNDS = re.compile(r"\A(?:\[-?\d+:-?\d+\])+=")
 
 
 def parse(text: str, element: Callable[[str], Any]) -> Any:
-    """Nested lists; `element` converts each element's text. Lower bounds other than 1 are dropped. Beyond `LONGEST` the
-    text as it is."""
+    """Nested lists; `element` converts each element's text. Lower bounds other than 1 are dropped. A text beyond
+    `LONGEST` is returned as it is."""
     if len(text) > LONGEST:
         return text
     tokens = _TOKEN.finditer(_BOUNDS.sub("", text))

@@ -3,9 +3,9 @@
 An open transaction suffices: one that changed its own password or a table's rights locks that row of the catalog for as
 long as it likes. No tenant may delay its limits, its freeze or its revocation.
 
-Nor another's removal: a GRANT to any role locks the role until its transaction ends, and a setting of one's own for any
-database locks that database, so that neither can be dropped or renamed. Nobody else waits for such a lock for long, so
-whoever holds one that we wait for is ended.
+Nor may it delay another tenant's removal: a GRANT to any role locks the role until its transaction ends, and a setting
+of one's own for any database locks that database, so that neither can be dropped or renamed. Nobody else waits for such
+a lock for long, so whoever holds one that we wait for is ended.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ log = structlog.get_logger(__name__)
 
 @asynccontextmanager
 async def ending_blockers(connections: PostgresConnections, name: str, *, patience: float) -> AsyncIterator[None]:
-    """From `patience` seconds on until the end of the block, ends sessions of the tenant that the administrator
-    waits for, and anybody's that hold a role or a database."""
+    """From `patience` seconds on until the end of the block, ends sessions of the tenant that the administrator waits
+    for, and anybody's that have a role or a database locked."""
     watching = asyncio.create_task(_watch(connections, name, patience))
     try:
         yield

@@ -32,8 +32,8 @@ class TenantObjects(msgspec.Struct, frozen=True, kw_only=True):
     server has the template of `guard.sql`.
 
     `helpers` are all its other roles. Among them are the `logins` of rotations and the `users`; `readers` are the users
-    that only read. `retired` are those of them that never log in again, and its own role after a rotation:
-    their connection limit is 0, which only we can set. `user_connections` is what the users have of the connections.
+    that only read. `retired` are those of them that never log in again, and its own role after a rotation: their
+    connection limit is 0, which only we can set. `user_connections` is how many of the connections the users have.
     """
 
     role: bool
@@ -80,7 +80,7 @@ class TenantObjects(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
     def require(self, tenant: Tenant) -> "TenantObjects":
-        """Raises `EngineError` too when role or database is missing."""
+        """As `check`, and raises `EngineError` when the role or the database is missing."""
         self.check(tenant)
         if not (self.role and self.database) or self.invalid:
             raise EngineError(f"{tenant.name} is not on this host, or only in part")
@@ -171,7 +171,8 @@ async def sessions(connection: Any, names: Sequence[str]) -> dict[str, frozenset
 
 
 async def open_sessions(connection: Any, name: str) -> dict[str, int]:
-    """The number of sessions of each of these accounts, those without one among them; retired ones only with one."""
+    """The number of open sessions of each of the tenant's accounts, those without one included; retired accounts only
+    if they have one."""
     rows = await connection.fetch(_OPEN_SESSIONS, name)
     return {row["name"]: row["sessions"] for row in rows}
 

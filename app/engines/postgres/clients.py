@@ -1,4 +1,4 @@
-"""Whether a server's clients are at work, for what gives way to them."""
+"""Whether a server's clients are at work, so that the service's own work can give way to them."""
 
 from typing import Any
 

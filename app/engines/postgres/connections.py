@@ -23,7 +23,7 @@ LOCK_SECONDS = 10
 POOL_SIZE = 8
 IDLE_SECONDS = 60
 _TYPES_BYTES = 1024 * 1024
-"""Of the description of a statement's types: some tens of thousands of attributes."""
+"""The maximum size of the description of a statement's types: some tens of thousands of attributes."""
 
 _ADMIN_SETTINGS = {
     # Every tenant sees it in pg_stat_activity, so it says nothing about the work.
@@ -60,8 +60,8 @@ class _BoundedConnection(asyncpg.Connection):  # type: ignore[misc]  # the drive
         return status
 
     async def _introspect_types(self, *args: Any, **options: Any) -> Any:
-        """What the driver asks before a statement with types that it doesn't know: all attributes of composite types
-        and of those within them, of each of which it makes objects."""
+        """Limits what the driver asks for before a statement with types that it doesn't know: all attributes of
+        composite types and of the types within them, of each of which the driver makes objects."""
         with metered(self).at_most(_TYPES_BYTES):
             return await super()._introspect_types(*args, **options)
 
@@ -152,7 +152,7 @@ class PostgresConnections:
             yield connection
 
     async def lock(self, connection: Any, name: str) -> None:
-        """Exclusive access to this tenant too, for as long as the connection is held."""
+        """Takes exclusive access to this tenant too, for as long as the connection is held."""
         check_name(name)
         await connection.execute(f"SELECT pg_advisory_lock(hashtextextended('headwater {name}', 0))")
 
@@ -232,6 +232,7 @@ class PostgresConnections:
 
 
 async def _finish(connection: Any) -> None:
-    """What was done stays done when the server takes long to close its side: the operating system ends it then."""
+    """Closes the connection. When the server takes long to close its side, what was done stays done, and the operating
+    system ends the connection."""
     with contextlib.suppress(TimeoutError):
         await connection.close(timeout=CLOSE_SECONDS)

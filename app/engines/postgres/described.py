@@ -67,7 +67,7 @@ _VERSION = f"(SELECT concat(count(*), '/', sum(xmin::text::bigint)) FROM ({_ROWS
 
 
 async def version(connection: Any) -> str:
-    """Much faster than the description, above all in a new session."""
+    """The version of the schema. It is much faster to read than the description, above all in a new session."""
     found: str = await connection.fetchval(f"SELECT {_VERSION}")
     return found
 
@@ -83,7 +83,8 @@ async def is_still(connection: Any, known: str) -> bool:
 
 
 async def tables(connection: Any) -> list[TableInfo]:
-    """In the order of creation. What exceeds the limits is left out, even in the middle of a table."""
+    """The tables and views, in the order of creation. What exceeds the limits is left out, even in the middle of a
+    table."""
     found = {
         row["oid"]: TableInfo(
             schema=row["schema"], name=row["name"], is_view=row["is_view"], comment=row["comment"], columns=[]
@@ -118,7 +119,7 @@ async def _add_keys(connection: Any, found: dict[int, TableInfo], names: dict[tu
 
 
 def _named(names: dict[tuple[int, int], str], table: int, numbers: str) -> tuple[str, ...] | None:
-    """None if one of the columns was left out."""
+    """The names of a table's columns by their numbers; None if one of them was left out."""
     found = [names.get((table, int(number))) for number in numbers.split()]
     named = tuple(name for name in found if name is not None)
     return named if len(named) == len(found) else None

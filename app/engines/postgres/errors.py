@@ -1,4 +1,4 @@
-"""Translating the driver's errors to `EngineError`s: the only place that reads an SQLSTATE."""
+"""Translating the driver's errors to `EngineError`s."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -139,12 +139,14 @@ async def give_writes(inside: Any) -> None:
 
 
 async def give_large_objects(inside: Any) -> None:
-    """Large objects to those who may write them now. Call it when a user that only reads has come or gone."""
+    """Gives the right to write large objects to those who may have it now. Call it when a read-only user was added or
+    removed."""
     await _switch_large_objects(inside, writable=not await is_begun(inside))
 
 
 async def _take_batch(inside: Any, schema: str, after: tuple[int, str]) -> tuple[int, str] | None:
-    """Returns the last object of the batch that follows `after`; None when there is none."""
+    """Takes the rights on the batch of objects that follows `after`. Returns its last object; None when there is
+    none."""
     async with inside.transaction():
         rows = await inside.fetch(_TAKE.format(schema=schema), *after)
         await _run_all(inside, [row["statement"] for row in rows if row["statement"] is not None])
@@ -152,7 +154,7 @@ async def _take_batch(inside: Any, schema: str, after: tuple[int, str]) -> tuple
 
 
 async def _give_batch(inside: Any, schema: str) -> bool:
-    """Whether there was anything to restore."""
+    """Restores a batch; returns whether there was anything to restore."""
     async with inside.transaction():
         rows = await inside.fetch(_GIVE_BACK.format(schema=schema))
         await _run_all(inside, [row["statement"] for row in rows])
@@ -161,8 +163,8 @@ async def _give_batch(inside: Any, schema: str) -> bool:
 
 
 async def schema_of(inside: Any, administrator: str | None = None) -> str | None:
-    """The name of our own schema in the database, if something was taken. `administrator`: where the session is not
-    its own."""
+    """The name of our own schema in the database, if something was taken. `administrator` is its role's name, where the
+    session is not its own."""
     row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX, administrator)
     return row["nspname"] if row is not None else None
 

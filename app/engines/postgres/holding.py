@@ -1,7 +1,7 @@
 """Tenants that get fewer connections than their limit while their server is short of them.
 
-Only the limits of roles are lowered. The database's own stays: it is what says how many the tenant has, and within it
-the administrator goes on entering.
+Only the limits of roles are lowered. The database's own limit stays: it says how many connections the tenant has, and
+within it the administrator can still enter.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ async def counts(connection: Any) -> SessionCounts:
 
 
 def lowered(name: str, limits: HeldLimits, found: TenantObjects) -> str:
-    """Empty when there is nothing to change."""
+    """The statements that apply the limits to the tenant's roles; empty when there is nothing to change."""
     own = [role for role in (name, *found.logins) if role not in found.retired] if found.role else []
     users = [(role, limits.of_user(role)) for role in found.users if role not in found.retired]
     of_each = [*((role, limits.own) for role in own), *users]

@@ -154,6 +154,6 @@ def _still_open(name: str) -> str:
 
 
 def major_of(version: str) -> int:
-    """Of a server's own, such as `18.6` or `19beta1`."""
+    """The major number of a server's version, such as `18.6` or `19beta1`."""
     found = re.match(r"\d+", version)
     return int(found[0]) if found else 0

@@ -18,7 +18,7 @@ async def take_schema(session: Any) -> bool:
 
 
 async def write_and_read(session: Any, tenant: Tenant) -> None:
-    """Raises `EngineError` when it doesn't read what it wrote."""
+    """Raises `EngineError` when the tenant doesn't read what it wrote."""
     # One transaction, so that a crash leaves no table behind.
     await session.execute(
         "BEGIN; CREATE TABLE public.headwater_check (n integer); INSERT INTO public.headwater_check VALUES (42)"

@@ -91,8 +91,8 @@ async def copy_settings(connection: Any, name: str, source: str, target: str) ->
 
 
 async def copy_database_settings(connection: Any, old: str, new: str) -> None:
-    """Gives the roles of the tenant `old` the settings for the database `new` that they have for its own. Others make
-    settings for it too, as many as they like, but can't enter it."""
+    """Gives the roles of the tenant `old` the same settings for the database `new` that they have for the tenant's own.
+    Other roles can make settings for that database too, as many as they like, but can't enter it."""
     for row in await connection.fetch(_DATABASE_SETTINGS, old):
         await _set(connection, row["role"], new, row)
 
@@ -107,7 +107,7 @@ async def _set(connection: Any, role: str, database: str | None, row: Any) -> No
 
 
 def _list(value: str) -> str:
-    """Read as PostgreSQL reads it, and each name quoted anew: a tenant may have stored any text."""
+    """The names in a setting, read as PostgreSQL reads it, and each quoted anew: a tenant may have stored any text."""
     names = [
         (quoted.replace('""', '"') if quoted else plain.lower())
         for quoted, plain in _NAME.findall(value)

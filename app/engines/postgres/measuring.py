@@ -63,7 +63,7 @@ async def counters(connection: Any, names: Sequence[str]) -> dict[str, Counters]
 
 
 async def _ask(connection: Any, statement: str, names: Sequence[str], seconds: float) -> list[Any]:
-    """The rows, within that time."""
+    """The rows of the statement, read within `seconds`."""
     async with connection.transaction(readonly=True):
         await connection.execute(f"SET LOCAL statement_timeout = {max(1, int(1000 * seconds))}")
         return list(await connection.fetch(statement, list(names)))

@@ -1,8 +1,9 @@
 """Taking a role out of a tenant's database: what it owns goes to the tenant, and its rights end.
 
-`REASSIGN OWNED` and `DROP OWNED` do most of it, in one transaction each. Before them goes, some objects at a time, what
-a hostile role may have by the million, because each object takes an entry in the lock table that the whole server
-shares; and what they leave: `DROP OWNED` keeps rights that somebody else than an object's owner granted.
+`REASSIGN OWNED` and `DROP OWNED` do most of it, in one transaction each. Two things are done before them, some objects
+at a time: what a hostile role may have by the million, because each object takes an entry in the lock table that the
+whole server shares; and what they leave, because `DROP OWNED` keeps rights that somebody other than an object's owner
+granted.
 """
 
 from collections.abc import Sequence
@@ -100,7 +101,7 @@ async def take_out(
 
 
 async def _reassign_batch(inside: Any, name: str, role: str, withheld: str | None) -> bool:
-    """Whether there was anything."""
+    """Gives a batch of what the role owns to the tenant; returns whether there was anything."""
     async with inside.transaction():
         rows = await inside.fetch(_OWNED, role, name)
         statements = [row["statement"] for row in rows]
@@ -117,7 +118,8 @@ async def _reassign_rest(inside: Any, name: str, role: str) -> None:
 
 
 async def _as_owner_may(inside: Any, name: str, schemas: list[str], statements: list[str]) -> None:
-    """Only who may create in a schema can be given an object in it: inside this transaction the tenant may."""
+    """Runs statements that give the tenant objects in these schemas. Only a role that may create in a schema can be
+    given an object in it: inside this transaction the tenant may."""
     if not statements:
         return
     lacking = await inside.fetch(_LACKING, [schema for schema in schemas if schema is not None], name)
@@ -125,7 +127,7 @@ async def _as_owner_may(inside: Any, name: str, schemas: list[str], statements: 
 
 
 async def _revoke_batch(inside: Any, name: str, role: str, oid: int) -> list[str]:
-    """Returns what it did."""
+    """Revokes a batch of the role's rights, and returns what it did."""
     async with inside.transaction():
         rows = await inside.fetch(_GRANTED, role, oid, name)
         for row in rows:

@@ -36,8 +36,8 @@ async def roll_back_old(connections: PostgresConnections, name: str, seconds: fl
 
 
 async def roll_back_of(inside: Any, roles: Sequence[str]) -> int:
-    """Rolls back those that these roles prepared in the database of the administrator's session, some at a time;
-    returns how many. Nobody else could once a role is dropped."""
+    """Rolls back the transactions that these roles prepared in the database of the administrator's session, some at a
+    time; returns how many. Nobody else could once a role is dropped."""
     return await _end(inside, await inside.fetch(_OF_ROLES, list(roles)))
 
 

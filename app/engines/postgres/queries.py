@@ -28,7 +28,8 @@ _FIRST_BATCH = 16
 _MAX_BATCH = 200
 """The number of rows fetched together. The size of the first ones determines how many."""
 _AT_ONCE = 64 * 1024
-"""Of more octets rows are made in a thread: arrays take half a second for each million, in which nothing else ran."""
+"""From this many octets on, rows are made in a thread: arrays take half a second for each million, in which nothing
+else would run."""
 _SEARCH_PATH = "public, pg_temp"
 MARGIN_SECONDS = 5.0
 """How long we wait for the server to apply its own time limit."""
@@ -150,14 +151,14 @@ class _RowBuffer:
             self.rows.append(row)
 
     def _end(self) -> None:
-        """At a row that doesn't fit."""
+        """Ends the rows at one that doesn't fit."""
         if not self.rows:
             raise QueryFailed(f"The first row is larger than {self._limits.octets} octets.")
         self.truncated = True
 
 
 def _octets(record: Any) -> int:
-    """Of a row as it came, without what is small: rather too few than too many."""
+    """The octets of a row as it came, without small values: rather too few than too many."""
     return sum(len(value) for value in record if isinstance(value, str | bytes))
 
 
@@ -224,7 +225,8 @@ def _failing() -> Iterator[_Progress]:
 
 @asynccontextmanager
 async def time_limited(limits: QueryLimits) -> AsyncIterator[None]:
-    """The server's own limits are settings, which a function of the tenant may lift for the next statement."""
+    """Limits the time of the block. The server's own limits are settings, which a function of the tenant may lift for
+    the next statement."""
     async with asyncio.timeout(limits.seconds + MARGIN_SECONDS):
         yield
 

@@ -2,5 +2,5 @@
 
 
 def quote_name(name: str) -> str:
-    """Whatever a tenant may have called something."""
+    """Quotes a name, whatever a tenant may have called something."""
     return '"' + name.replace('"', '""') + '"'

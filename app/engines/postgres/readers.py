@@ -1,7 +1,7 @@
 """The accounts of a PostgreSQL tenant that only read: the one for questions, and users.
 
-Not through `pg_read_all_data`, which can read `pg_authid` and so every tenant's password verifier. Instead the tenant
-itself grants its present objects, and its future ones by default privileges.
+They don't read through `pg_read_all_data`, which can read `pg_authid` and so every tenant's password verifier. Instead
+the tenant itself grants its present objects, and its future ones by default privileges.
 """
 
 from functools import partial
@@ -44,8 +44,8 @@ def reader_name(name: str) -> str:
 
 
 def write_role(name: str, password: str, *, exists: bool, temp_limit: bool) -> str:
-    """Run by the administrator. The name shows whose helper it is; closing or removing the tenant closes or removes
-    its helpers too."""
+    """The statements that write the account for questions, which the administrator runs. Its name shows whose helper it
+    is; closing or removing the tenant closes or removes its helpers too."""
     role = reader_name(name)
     statements = [
         # What only a superuser may name is left out: it is off by default.
@@ -69,7 +69,8 @@ async def may_read(connection: Any, name: str, role: str) -> bool:
 
 
 async def grant_select(connection: Any, name: str, role: str) -> None:
-    """Inside the tenant's database, with the tenant's rights, not the administrator's."""
+    """Lets the role read everything, inside the tenant's database, with the tenant's rights, not the
+    administrator's."""
     async with connection.transaction():
         await connection.execute(f'SET LOCAL ROLE "{name}"; {default_privileges(name, role)}')
     for statement in (_SCHEMAS, _TABLES):
@@ -79,7 +80,7 @@ async def grant_select(connection: Any, name: str, role: str) -> None:
 
 
 def default_privileges(maker: str, role: str) -> str:
-    """For everything that `maker` makes from now on."""
+    """The statements that let the role read everything that `maker` makes from now on."""
     return "; ".join(
         f'ALTER DEFAULT PRIVILEGES FOR ROLE "{maker}" GRANT {privilege} TO "{role}"'
         for privilege in ("SELECT ON TABLES", "SELECT ON SEQUENCES", "USAGE ON SCHEMAS")
@@ -87,7 +88,7 @@ def default_privileges(maker: str, role: str) -> str:
 
 
 async def _grant_batch(connection: Any, statement: str, after: int, name: str, role: str) -> int | None:
-    """Returns the last object of the batch; None when there is none."""
+    """Grants on the batch of objects that follows `after`. Returns its last object; None when there is none."""
     async with connection.transaction():
         rows = await connection.fetch(statement, after, name, role)
         if rows:

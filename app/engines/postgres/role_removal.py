@@ -26,8 +26,8 @@ _LOCK_KEY = "hashtextextended('headwater ' || $1::text, 0)"
 
 
 async def drop_role(connections: PostgresConnections, connection: Any, role: str, *, durably: bool = True) -> None:
-    """The caller holds the lock of the role's tenant on `connection`. Where others name the role, what they say of it
-    goes first. `durably`: else a crash of the server may bring it back."""
+    """Drops the role. The caller holds the lock of the role's tenant on `connection`. Where other tenants name the
+    role, what they say of it goes first. Unless `durably`, a crash of the server may bring the role back."""
     try:
         await connection.execute(("" if durably else statements.NOT_DURABLY) + statements.drop_role(role))
         return
@@ -63,7 +63,7 @@ async def _dropped_in(connections: PostgresConnections, connection: Any, databas
 
 
 async def _open(connection: Any, database: str) -> bool:
-    """Whether it was closed: that of a revoked tenant, whose roles may not log in."""
+    """Opens a database; returns whether it was closed, as that of a revoked tenant is, whose roles may not log in."""
     if await connection.fetchval("SELECT datallowconn FROM pg_database WHERE datname = $1", database):
         return False
     await connection.execute(statements.open_for_service(database))

@@ -21,7 +21,8 @@ WHERE context = 'user' AND name NOT IN ('role', 'session_authorization', 'client
 
 
 def owner(name: str, user: str) -> dict[str, str]:
-    """The role that a session of ours as this login of a tenant begins with: a login may have reset its own setting."""
+    """The setting of the role with which a session of ours as this login of a tenant begins: a login may have reset its
+    own setting."""
     return {} if user == name else {"role": name}
 
 

@@ -14,8 +14,8 @@ from app.engines.naming import HELPER_SEPARATOR
 END_SECONDS = 20
 POLL_SECONDS = 0.02
 ARRIVAL_SECONDS = 5.0
-"""How long a login may take from its check to its session before it is ended with those of a role that it may belong
-to."""
+"""How long a login may take from its check to its session before it is ended together with the sessions of a role that
+it may belong to."""
 
 # Nothing else takes this lock. A session elsewhere may hold others: for a setting of its own in this database.
 _ARRIVING = """

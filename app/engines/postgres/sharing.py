@@ -65,7 +65,7 @@ FROM (SELECT backend_xmin AS xmin FROM pg_stat_get_activity(NULL) UNION ALL SELE
 
 
 async def end_excessive_sessions(connection: Any, names: Sequence[str], limits: SessionLimits) -> list[SessionsEnded]:
-    """Ends sessions. Prepared transactions outlive theirs, see `forgotten`."""
+    """Ends sessions. Prepared transactions outlive their sessions: see `forgotten`."""
     tenants = list(names)
     locks = await connection.fetch(_LOCKS, tenants, HELPER_SEPARATOR, limits.shared_percent, _MAX)
     transactions = await connection.fetch(

@@ -30,7 +30,8 @@ def write_role(tenant: Tenant, marker: str, limits: EngineLimits, found: TenantO
 
 
 def restore_credentials(tenant: Tenant) -> str:
-    """A role can always change its own password, and make its sessions load a library that doesn't exist."""
+    """The statements that undo what a role can always do: change its own password, and make its sessions load a library
+    that doesn't exist."""
     role = f'ALTER ROLE "{account(tenant)}"'
     statements = [
         f"{role} PASSWORD {literal(verifier(tenant.password))}",
@@ -52,7 +53,8 @@ def account(tenant: Tenant) -> str:
 
 
 def create_database(name: str, limits: EngineLimits, found: TenantObjects) -> str:
-    """Closed until PUBLIC has lost its rights. CREATE DATABASE can't be in a transaction with others."""
+    """Creates the database, closed until PUBLIC has lost its rights. CREATE DATABASE can't be in a transaction with
+    other statements."""
     template = TEMPLATE if found.guarded else "template0"
     return (
         f"CREATE DATABASE \"{name}\" TEMPLATE {template} ENCODING 'UTF8' ALLOW_CONNECTIONS false "
@@ -61,7 +63,7 @@ def create_database(name: str, limits: EngineLimits, found: TenantObjects) -> st
 
 
 def drop_database(name: str) -> str:
-    """For a database whose sessions were ended. Not WITH (FORCE), which fails for everyone but a superuser while
+    """Drops a database whose sessions were ended. Not WITH (FORCE), which fails for everyone but a superuser while
     autovacuum is in the database; without it the server ends autovacuum and waits."""
     return f'DROP DATABASE IF EXISTS "{name}"'
 
@@ -96,8 +98,8 @@ def limit(tenant: Tenant, limits: EngineLimits, found: TenantObjects) -> str:
 
 
 def limit_logins(tenant: Tenant, connections: int, found: TenantObjects) -> str:
-    """What the users leave of the limit, for each of the other logins. Those of an overlap share it, which `guard.sql`
-    enforces."""
+    """Gives each of the other logins what the users leave of the limit. The logins of an overlap share it, which
+    `guard.sql` enforces."""
     shared = remaining(connections, found.user_connections)
     roles = [role for role in (tenant.name, *found.logins) if role not in found.retired]
     return "; ".join(f'ALTER ROLE "{role}" CONNECTION LIMIT {shared:d}' for role in roles)
@@ -108,7 +110,7 @@ def remaining(connections: int, of_users: int) -> int:
 
 
 def close(tenant: Tenant, found: TenantObjects) -> str:
-    """Empty when there is nothing to close."""
+    """The statements that close the tenant's roles and database; empty when there is nothing to close."""
     statements = [f'ALTER ROLE "{role}" NOLOGIN' for role in found.roles(tenant)]
     usable = found.database and not found.invalid
     if usable:
@@ -123,7 +125,7 @@ def allow_logins(tenant: Tenant, found: TenantObjects) -> str:
 
 
 def open_for_service(database: str) -> str:
-    """A closed database, to which no role of its tenant has to be let in."""
+    """Opens a closed database for the service, without any need to let in a role of its tenant."""
     return f'REVOKE ALL ON DATABASE "{database}" FROM PUBLIC; ALTER DATABASE "{database}" ALLOW_CONNECTIONS true'
 
 
@@ -132,5 +134,5 @@ NOT_DURABLY = "SET LOCAL synchronous_commit = off; "
 
 
 def drop_role(role: str) -> str:
-    """Includes what it may own in the administrator's database, if that is open to everybody."""
+    """Drops the role, with what it may own in the administrator's database, if that is open to everybody."""
     return f'DROP OWNED BY "{role}"; DROP ROLE "{role}"'

@@ -19,7 +19,8 @@ from app.engines.mysql.errors import NO_SUCH_THREAD, ignored
 from app.engines.naming import HELPER_SEPARATOR
 
 _RIGHTS = "SELECT, SHOW VIEW, TRIGGER, EXECUTE"
-"""What is read of routines is shown to who may execute them; nothing is executed."""
+"""A dump has the right to EXECUTE because what it reads of routines is shown only to those who may execute them;
+nothing is executed."""
 BUSY_SECONDS = 5
 LOCK_SECONDS = 5
 """How long a dump waits for a table that a tenant has locked."""
@@ -36,7 +37,7 @@ _RELEASE = "SELECT RELEASE_LOCK(CONCAT(lock_name, '-', %s)) FROM headwater.tenan
 
 
 async def left_accounts(connection: MySQLConnection, names: Sequence[str], *, remove: bool) -> list[str]:
-    """Those of these tenants whose lock nobody has; removes them where asked to."""
+    """The accounts of these tenants whose lock nobody has; with `remove`, removes them."""
     theirs, left = set(names), []
     for account in await _accounts(connection):
         name, _, purpose = account.partition(HELPER_SEPARATOR)
@@ -53,7 +54,7 @@ async def left_accounts(connection: MySQLConnection, names: Sequence[str], *, re
 
 
 async def _accounts(connection: MySQLConnection) -> list[str]:
-    """Of dumps and loads of all tenants."""
+    """The accounts of dumps and loads of all tenants."""
     rows = await connection.run(_ALL, (HELPER_SEPARATOR, list(PURPOSES)))
     return [str(user) for (user,) in rows]
 
@@ -70,9 +71,9 @@ async def refuse_dropped(administrator: MySQLConnection, tenant: Tenant) -> None
 async def reading_session(
     connections: MySQLConnections, administrator: MySQLConnection, tenant: Tenant, purpose: str
 ) -> AsyncIterator[MySQLConnection]:
-    """A session that reads everything in the tenant's database and nothing else. Its account goes with it, and what a
-    process that died has left of it goes first. `administrator` is held for as long. Raises `EngineError` when
-    another such session is open."""
+    """A session that reads everything in the tenant's database and nothing else. Its account is removed with it;
+    before, what a process that died has left of the account is removed. `administrator` is held for as long. Raises
+    `EngineError` when another such session is open."""
     row = await bookkeeping.find_row(administrator, tenant)
     if row is None:
         raise EngineError(f"{tenant.name} is not on this host")
@@ -104,7 +105,7 @@ async def reading_session(
 
 
 async def _end(connection: MySQLConnection, thread: int) -> None:
-    """A server notices that a session was closed when it sends rows to it, and a statement may look for one for hours.
-    No other session gets its number."""
+    """Ends the session on the server, which notices that it was closed only when it sends rows to it: a statement may
+    look for a row for hours. No other session gets its number."""
     with ignored(NO_SUCH_THREAD):
         await connection.run(f"KILL {thread:d}")

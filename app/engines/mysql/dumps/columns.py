@@ -41,12 +41,12 @@ def _selected(connection: MySQLConnection, rows: Sequence[tuple[Any, ...]]) -> d
 
 
 def select_rows(columns: dict[str, str], table: str) -> str:
-    """Without an index, the rows come in the order of the clustered one."""
+    """The query for a table's rows. It uses no index, so that they come in the order of the clustered one."""
     return f"SELECT {', '.join(columns.values())} FROM {quote_name(table)} USE INDEX ()"  # noqa: S608 - quoted names
 
 
 def seed(columns: dict[str, str]) -> bytes:
-    """What a fingerprint says of the columns."""
+    """The part of a fingerprint that stands for the columns."""
     return "\0".join([*columns, *columns.values(), ""]).encode("utf-8", "surrogateescape")
 
 
@@ -67,7 +67,8 @@ def _expression(name: str, kind: str, charset: str, scale: int | None, *, mariad
 
 
 def inexact_documents(columns: dict[str, str], table: str) -> str | None:
-    """A query for a row whose JSON would be another one after it was printed and read; None without such columns."""
+    """A query for a row whose JSON would be different after it was printed and read; None for a table without JSON
+    columns."""
     names = [quote_name(name) for name, expression in columns.items() if expression == _as_document(quote_name(name))]
     read = {name: f"CAST(CAST({name} AS CHAR) AS JSON)" for name in names}
     inexact = " OR ".join(
@@ -77,7 +78,7 @@ def inexact_documents(columns: dict[str, str], table: str) -> str | None:
 
 
 def _as_document(name: str) -> str:
-    """MariaDB has no type of its own for JSON, and stores the text."""
+    """Selects a column of the type JSON. MariaDB has no such type of its own, and stores the text."""
     return f"CAST({name} AS JSON)"
 
 

@@ -21,7 +21,7 @@ _COUNTED = EOF_BYTES + 2 * _NONCE_BYTES + 1 + _DIGITS
 
 
 async def contents(session: MySQLConnection, administrator: MySQLConnection, database: str) -> list[Content]:
-    """Of one moment, ordered by name. `session` reads the rows."""
+    """What the database holds at one moment, ordered by name. `session` reads the rows."""
     await session.run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     tables = await TableList.read(session, database)
     await session.run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
@@ -40,7 +40,7 @@ async def contents(session: MySQLConnection, administrator: MySQLConnection, dat
 
 async def _read(session: MySQLConnection, query: str, said: bytes, marker_bytes: int) -> tuple[int, str]:
     """Sends a second query right after the first. Its answer, of a known length and with a value that nobody could
-    know, shows that the first one's is complete, without a look at each row."""
+    know, shows that the answer to the first query is complete, without a look at each row."""
     nonce = secrets.token_hex(_NONCE_BYTES).encode()
     digest = RowsDigest(said, kept_back=EOF_BYTES + marker_bytes)
     _send(session, query.encode("utf-8", "surrogateescape"))

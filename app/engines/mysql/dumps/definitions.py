@@ -1,9 +1,9 @@
 """What a database has beside its tables: views, triggers and routines, compared by fingerprints.
 
-The server adds up what it stores, so that however much a tenant has defined takes no memory here. Of views the columns
-are compared and how they are checked, not the query: a server writes that anew when it reads a dump, a later one
-perhaps otherwise. Who defined something is no part of it: in a restored copy that is the tenant. Nobody has the right
-to make events.
+The server adds up what it stores, so that it takes no memory here, however much a tenant has defined. Of views the
+columns and the checks are compared, not the query: a server writes it anew when it reads a dump, and a later version
+may write it otherwise. Who defined something is not compared: in a restored copy that is the tenant. Nobody has the
+right to make events.
 """
 
 import hashlib
@@ -60,7 +60,8 @@ _Part = tuple[str, str, str, tuple[str, ...]]
 
 
 async def definitions(administrator: MySQLConnection, database: str) -> list[Content]:
-    """One for each kind, even where there are none. Not of a moment: what defines isn't part of any transaction."""
+    """One entry for each kind, even where there are no such objects. They are not of one moment: definitions aren't
+    part of any transaction."""
     rows = await administrator.run(_statement(_PARTS, database))
     if any(kind == _VIEWS and count for kind, count, *_ in rows):
         rows += await administrator.run(_statement([_COLUMNS], database) + _OF_VIEWS.format(database=database))
@@ -70,7 +71,7 @@ async def definitions(administrator: MySQLConnection, database: str) -> list[Con
 
 
 def unchanged(before: list[Content], after: list[Content]) -> list[Content]:
-    """Of what was read twice, the kinds that stayed what they were in between."""
+    """The kinds that stayed the same between two readings."""
     return [one for one in before if one in after]
 
 
@@ -79,7 +80,7 @@ def _statement(parts: Iterable[_Part], database: str) -> str:
 
 
 def _one(kind: str, listed: str, schema: str, compared: tuple[str, ...], database: str) -> str:
-    """A query for how many there are, and two sums."""
+    """A query for the number of objects of one kind, and two sums over them."""
     values = ", ".join(f"COALESCE({_value(name, database)}, '')" for name in compared)
     digest = f"SHA2(CONCAT_WS('/', {values}), 256)"
     sums = ", ".join(
@@ -89,7 +90,8 @@ def _one(kind: str, listed: str, schema: str, compared: tuple[str, ...], databas
 
 
 def _value(name: str, database: str) -> str:
-    """In braces: text of the tenant's that may name its database, which has another name in a copy."""
+    """The SQL expression for a compared column. A name in braces is that of a text of the tenant's that may name its
+    database, which has another name in a copy."""
     return f"REPLACE({name[1:-1]}, '{database}', '')" if name.startswith("{") else name
 
 

@@ -123,7 +123,7 @@ class MySQLDump(Dump):
         return self._relay.contents
 
     async def end(self) -> None:
-        """Whatever is under way; repeatable."""
+        """Ends whatever is under way; repeatable."""
         if self._process.returncode is None:
             self._process.kill()
         # Its end is only reported when its pipes are empty.
@@ -139,7 +139,7 @@ class MySQLDump(Dump):
 
 
 def header(database: str, defaults: tuple[str, str]) -> bytes:
-    """Of the dump: the name of the database, which is ours, and what the tools leave out, its defaults."""
+    """The header of the dump: the name of the database, which is ours, and its defaults, which the tools leave out."""
     charset, collation = defaults
     return f"-- headwater {database}\nALTER DATABASE CHARACTER SET {charset} COLLATE {collation};\n".encode()
 
@@ -153,7 +153,7 @@ async def database_defaults(session: MySQLConnection, database: str) -> tuple[st
 async def run_tool(
     tool: DumpTool, session: MySQLConnection, administrator: MySQLConnection, tenant: Tenant, pace: Pace
 ) -> AsyncIterator[MySQLDump]:
-    """Yields when the snapshot is taken."""
+    """Runs the dump tool, and yields when the snapshot is taken."""
     defaults = await database_defaults(session, tenant.name)
     await administrator.run(f"USE `{tenant.name}`")
     await administrator.run("SET SESSION sql_mode = '', sql_quote_show_create = 1")
@@ -204,7 +204,7 @@ async def _start(tool: DumpTool, flavour: Flavour, socket: Path, database: str) 
 
 
 def _only_first(connected: "asyncio.Future[Streams]") -> Callable[..., None]:
-    """The socket is in a folder of ours, and the tool connects once."""
+    """Accepts only the first connection: the socket is in a folder of ours, and the tool connects once."""
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if connected.done():

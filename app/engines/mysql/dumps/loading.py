@@ -34,7 +34,8 @@ _QUOTED = re.compile(r"\b(Duplicate entry|value:?) '.*'(?= for (?:key|column)\b)
 async def load(
     session: MySQLConnection, form: DumpFormat, chunks: AsyncIterator[bytes], database: str, host: str
 ) -> None:
-    """Raises `LoadRefused`; what `chunks` raises. `host` is its name in messages."""
+    """Loads the dump. Raises `EngineError`, `LoadRefused` and `HostFull` among them; what `chunks` raises. `host` is
+    the server's name in messages."""
     if form.layout != LAYOUT or form.flavour != session.flavour.name:
         raise LoadRefused(f"this is a dump of {form.flavour} ({form.layout}), and the server is {session.flavour.name}")
     first = await anext(chunks, b"")
@@ -70,7 +71,7 @@ async def _after(first: bytes, chunks: AsyncIterator[bytes]) -> AsyncIterator[by
 
 
 def _as_ours(statement: bytes, old: bytes, new: bytes) -> bytes:
-    """Definitions may name their database, and always name who made them."""
+    """The statement for our own database: definitions may name their database, and always name who made them."""
     if not _NAMES_THE_DATABASE.match(statement):
         return statement
     statement = _DEFINED.sub(rb"\g<head>", statement, count=1)
@@ -78,7 +79,7 @@ def _as_ours(statement: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def _shown(statement: bytes) -> str:
-    """Its beginning, and nothing of rows."""
+    """The beginning of a statement, and nothing of rows."""
     statement = _VALUES.split(statement[: 8 * _SHOWN], maxsplit=1)[0] if statement.startswith(b"INSERT") else statement
     text = " ".join(statement[: 4 * _SHOWN].decode("utf-8", "replace").split())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -25,7 +25,7 @@ INSERT = re.compile(
 _COLUMN = re.compile(_NAME)
 _SHOWN_BYTES = 1000
 PIECE_BYTES = 65_536
-"""What is read of a value at once: short, because others wait for this process meanwhile."""
+"""How many bytes of a value are read at once: few, because others wait for this process meanwhile."""
 SHORT_BYTES = 1024
 """Values up to this length are sent together with the end of the row. A table has 4096 columns at most."""
 _COM_PREPARE, _COM_EXECUTE, _COM_LONG_DATA, _COM_CLOSE = 0x16, 0x17, 0x18, 0x19
@@ -34,7 +34,7 @@ _NULL, _INTEGER, _BYTES, _TEXT = 0x06, 0x08, 0xFC, 0xFD
 _UNSIGNED = 0x80
 _BEGINNING = re.compile(rb"(?P<digits>0x)(?=[0-9A-Fa-f])|(?P<plain>NULL|-?[0-9][0-9.eE+-]*+)|(?P<binary>_binary )?'")
 _BEGINNING_BYTES = 1024
-"""More than a number has, or what stands before a value."""
+"""More bytes than a number has, or what stands before a value."""
 _DIGITS = re.compile(rb"[0-9A-Fa-f]*+")
 _CHARACTERS = re.compile(rb"(?:[^'\\]++|\\.|'')*+", re.DOTALL)
 _WHOLE = re.compile(rb"0+|-?[1-9][0-9]{0,19}")
@@ -47,7 +47,7 @@ class _Parameter(msgspec.Struct, frozen=True):
 
     kind: int
     written: bytes = b""
-    """Empty for what was sent in pieces."""
+    """Its bytes; empty for a value that was sent in pieces."""
     flags: int = 0
 
 
@@ -66,8 +66,8 @@ class LongRow:
         del buffer[: head.end()]
 
     async def run(self, session: MySQLConnection) -> None:
-        """Afterwards the buffer begins with what follows the statement. Raises `LoadRefused` for a statement that isn't
-        one row as the tools write it; the driver's errors; what `chunks` raises."""
+        """Runs the statement; afterwards the buffer begins with what follows it. Raises `LoadRefused` for a statement
+        that isn't one row as the tools write it; the driver's errors; what `chunks` raises."""
         columns = await self._count_columns(session)
         number = await _prepare(session, self._head, columns)
         parameters = []
@@ -140,7 +140,7 @@ class LongRow:
         del self._buffer[: len(what)]
 
     async def _have(self, length: int, *, or_all: bool = False) -> None:
-        """In the buffer."""
+        """Waits until the buffer has `length` bytes, or, with `or_all`, all that there are."""
         while len(self._buffer) < length:
             chunk = await anext(self._chunks, None)
             if chunk is None:
@@ -155,8 +155,8 @@ def _not_a_row() -> LoadRefused:
 
 
 def _plain(text: bytes) -> _Parameter:
-    """An integer as such, since that of an ENUM, a SET or a YEAR is another value as text. Other numbers as text, which
-    a server reads as exactly as a literal."""
+    """The parameter for a number or NULL. An integer is sent as such, since that of an ENUM, a SET or a YEAR is another
+    value as text; other numbers are sent as text, which a server reads as exactly as a literal."""
     if text == b"NULL":
         return _Parameter(_NULL)
     if _WHOLE.fullmatch(text):
@@ -181,7 +181,7 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 async def _prepare(session: MySQLConnection, head: bytes, columns: int) -> bytes:
-    """The statement's number."""
+    """Prepares the statement, and returns its number."""
     marks = b"(" + b",".join([b"?"] * columns) + b")"
     session._write_bytes(wire.packet(0, bytes([_COM_PREPARE]) + head + marks))
     session._next_seq_id = 1
@@ -193,7 +193,7 @@ async def _prepare(session: MySQLConnection, head: bytes, columns: int) -> bytes
 
 
 async def _send_piece(session: MySQLConnection, number: bytes, index: int, piece: bytes) -> None:
-    """Nothing is answered."""
+    """Sends a piece of a value, which the server doesn't answer."""
     head = bytes([_COM_LONG_DATA]) + number + index.to_bytes(2, "little")
     session._write_bytes(wire.packet(0, head + piece))
     await session._writer.drain()

@@ -24,7 +24,7 @@ _TIMES = 10
 async def owner_session(
     connections: MySQLConnections, administrator: MySQLConnection, tenant: Tenant
 ) -> AsyncIterator[MySQLConnection]:
-    """Raises `LoginRefused`."""
+    """A session of the tenant's own account. Raises `LoginRefused`."""
     row = await bookkeeping.find_row(administrator, tenant)
     if row is None:
         raise EngineError(f"{tenant.name} is not on this host")

@@ -34,7 +34,8 @@ _SEQUENCE = re.compile(rf"SELECT next_not_cached_value FROM {_NAME}\Z", re.DOTAL
 _LISTED = re.compile(r"SHOW (?:FULL )?TABLES\Z", re.IGNORECASE)
 _SHOWN = re.compile(rf"show create table {_NAME}\Z", re.DOTALL | re.IGNORECASE)
 _BODIES = re.compile(r"SHOW CREATE (?:PROCEDURE|FUNCTION|PACKAGE|PACKAGE BODY|LIBRARY) `")
-"""Their text is shown to who made them, and to the administrator, but to no other account."""
+"""Requests for the text of routines, which is shown to the account that made them and to the administrator, but to no
+other account."""
 _DEFINITION = re.compile(r"SHOW CREATE (?P<what>.+)", re.DOTALL | re.IGNORECASE)
 DEFINITION_BYTES = LONG_BYTES - 65_536
 """The maximum of a definition as the server shows it, so that a load takes it with what the tools write around it."""
@@ -89,7 +90,8 @@ class Relay:
             writer.close()
 
     async def _next_command(self, reader: asyncio.StreamReader) -> bytes:
-        """The answer to the last one is passed on meanwhile: when the next comes, nothing is on its way any more."""
+        """Waits for the tool's next command. The answer to the last one is passed on meanwhile: when the next command
+        comes, nothing is on its way any more."""
         try:
             return (await wire.read_packet(reader))[1]
         except (asyncio.IncompleteReadError, ConnectionError) as error:
@@ -98,7 +100,8 @@ class Relay:
             raise ToolEnded from error
 
     async def _pass_answers(self, writer: asyncio.StreamWriter) -> None:
-        """Until we ask the server ourselves. A failure ends the tool's connection, so that nobody waits for more."""
+        """Passes the server's answers to the tool, until we ask the server ourselves. A failure ends the tool's
+        connection, so that nobody waits for more."""
         reader: asyncio.StreamReader = self._upstream._reader
         try:
             while data := await reader.read(READ_BYTES):
@@ -114,7 +117,7 @@ class Relay:
             raise
 
     async def _stop_passing(self) -> None:
-        """Before the server is asked something by us. Raises what has ended it."""
+        """Stops the passing of answers, before we ask the server something ourselves. Raises what has ended it."""
         if self._passing is not None:
             passing, self._passing = self._passing, None
             if passing.done():
@@ -158,7 +161,8 @@ class Relay:
         self._upstream._write_bytes(wire.packet(0, command))
 
     async def _begin(self) -> None:
-        """Before the snapshot: what comes after it isn't looked for, and what is gone at once is missed."""
+        """Lists what there is, before the snapshot: what is made later isn't looked for, and what is gone at once is
+        found to be missing."""
         await self._stop_passing()
         self._tables = await TableList.read(self._upstream, self._database)
         self._ids = await table_ids(self._administrator, self._database)
@@ -263,15 +267,15 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ShownDefinition:
-    """One that is on its way to the tool."""
+    """A definition that is on its way to the tool."""
 
     def __init__(self, what: str) -> None:
-        """`what` it is, as the tool asked for it."""
+        """`what` names the definition, as the tool asked for it."""
         self._what = what
         self._bytes = 0
 
     def count(self, more: int) -> None:
-        """Raises `DumpRefused` for more than a load takes."""
+        """Counts more bytes of it. Raises `DumpRefused` for more than a load takes."""
         self._bytes += more
         if self._bytes > DEFINITION_BYTES:
             most = f"{LONG_BYTES // 2**20} MiB"

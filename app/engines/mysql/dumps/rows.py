@@ -13,12 +13,13 @@ EOF_BYTES = 9
 """The length of the packet that ends the rows."""
 _MAX_HEAD_BYTES = 16 * 1024 * 1024
 _FEW_BYTES = 65_536
-"""Of rows that are counted here. For more the server is asked, which a small table isn't worth."""
+"""The most bytes of rows that are counted here. For more the server is asked, which isn't worth it for a small
+table."""
 _EOF, _ERROR = 0xFE, 0xFF
 
 
 class RowsDigest:
-    """Fed with a result in parts, whatever their bounds."""
+    """The fingerprint of a result's rows. It is fed with the result in parts, wherever these begin and end."""
 
     def __init__(self, seed: bytes, kept_back: int = EOF_BYTES) -> None:
         """`seed` says what the rows consist of. `kept_back` is the length of what follows the rows."""

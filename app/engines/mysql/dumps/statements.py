@@ -34,7 +34,7 @@ class Statements:
         self._delimiter = b";"
         self._inserted = 0
         self._passed = 0
-        """Of the statement that is incomplete yet: there is no end before this place."""
+        """A place in the statement that is incomplete yet, before which it doesn't end."""
         self.backslash_escapes = True
         """Whether the server reads a backslash in a string as an escape, which a statement may change."""
 
@@ -84,7 +84,7 @@ class Statements:
             del self._buffer[: blank.end()]
 
     def _end_of_insert(self) -> int | None:
-        """The tools write no line break within a value."""
+        """The place where an INSERT ends; None if more has to come. The tools write no line break within a value."""
         at = self._buffer.find(_INSERT_END, self._inserted)
         self._inserted = max(0, len(self._buffer) - len(_INSERT_END))
         return None if at < 0 else at + 1

@@ -21,7 +21,7 @@ WHERE table_schema = '{database}' AND table_name IN ({names}) ORDER BY table_nam
 # server refuses to read it in an older snapshot.
 _IDS = "SELECT name, table_id FROM information_schema.{} WHERE name LIKE %s LIMIT %s"
 _MOST_IDS = 3 * MOST_OBJECTS
-"""Each partition has its own."""
+"""The most ids that are read: each partition has its own."""
 
 
 class TableList(msgspec.Struct, frozen=True):
@@ -31,8 +31,8 @@ class TableList(msgspec.Struct, frozen=True):
     views: tuple[str, ...] = ()
 
     def listing(self, database: str) -> str:
-        """A query for those that are still there, in place of `SHOW FULL TABLES`: what was made after the moment of
-        a dump isn't part of it, and can't be read in its snapshot."""
+        """A query for those of them that are still there, in place of `SHOW FULL TABLES`: what was made after the
+        moment of a dump isn't part of it, and can't be read in its snapshot."""
         names = ", ".join(quote_text(name) for name in (*self.kinds, *self.views)) or "''"
         return _LISTING.format(database=database, names=names)
 

@@ -71,7 +71,7 @@ def _candidates(wanted: Wanted, environ: Mapping[str, str]) -> list[str]:
 
 
 async def _examined(path: str, flavour: Flavour) -> DumpTool | None:
-    """None unless the program runs and is of this flavour."""
+    """The tool at this path; None unless the program runs and is of this flavour."""
     said = await subprocesses.output_of(path, "--no-defaults", "--version", env={}, seconds=VERSION_SECONDS)
     if said is None:
         return None
@@ -88,5 +88,5 @@ def _numbers(version: str) -> str:
 
 
 def _series(version: str) -> tuple[int, ...]:
-    """What decides what a tool can read: `9.7` of 9.7.4."""
+    """The numbers that decide what a tool can read: `9.7` of 9.7.4."""
     return tuple(int(part) for part in _numbers(version).split(".")[:2])

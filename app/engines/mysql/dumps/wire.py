@@ -16,7 +16,7 @@ COM_QUIT, COM_INIT_DB, COM_QUERY, COM_PING = 1, 2, 3, 14
 MAX_PACKET_BYTES = 2**24 - 1
 """From this length on a statement would be several packets, and MariaDB takes none by default."""
 MAX_COMMAND_BYTES = 1_048_576
-"""Of what a tool sends: its statements are short."""
+"""The maximum length of what a tool sends: its statements are short."""
 _CAPABILITIES = (
     CLIENT.LONG_PASSWORD
     | CLIENT.LONG_FLAG

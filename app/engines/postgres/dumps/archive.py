@@ -11,39 +11,39 @@ import msgspec
 
 _MAGIC = b"PGDMP"
 _VERSIONS = ((1, 14), (1, 15), (1, 16))
-"""Of the format. The first is that of pg_dump 13 to 15; 1.16 came with 17."""
+"""The known versions of the format. The first is that of pg_dump 13 to 15; 1.16 came with 17."""
 _CUSTOM = 1
 _TABLE_DATA, _LARGE_OBJECTS = 1, 3
 _HEADS = {4: struct.Struct("<xI"), 8: struct.Struct("<xQ")}
 """A number's sign, which is 0, and the number, by its bytes."""
 _NUMBERS = {4: struct.Struct("<BI"), 8: struct.Struct("<BQ")}
-"""Those whose sign counts."""
+"""The same, for numbers whose sign counts."""
 _LARGEST_TEXT = 64 * 2**20
 """The maximum of bytes in one definition. The server itself takes up to a gigabyte."""
 _ALL = -1
 _LINES_AFTER_ROWS = 3
-"""That pg_dump writes after the rows of a table: the mark of their end, and two that are empty."""
+"""The lines that pg_dump writes after the rows of a table: the mark of their end, and two that are empty."""
 
 
 _NARROW_BYTES = 4
 _MARK_OF_END = b"\\.\n"
 _AFTER_ROWS = _MARK_OF_END + b"\n\n"
 _LAST_LINE_END = b"\n" + bytes(5)
-"""A row's, and the head that says that there are no more."""
+"""The end of a row's line, and the head that says that there are no more."""
 _FEW_ROWS = 20
-"""That are counted one by one as fast."""
+"""So few rows are counted one by one as fast."""
 
 
 class _MoreNeeded(Exception):
-    """Of the stream."""
+    """More of the stream is needed."""
 
 
 class ArchiveInvalid(Exception):
-    """It isn't such a stream, or of an unknown version, or holds something too large."""
+    """The stream isn't such an archive, or is of an unknown version, or holds something too large."""
 
 
 class Entry(msgspec.Struct):
-    """An entry of the table of contents, with its texts as they were written; None is one that there isn't."""
+    """An entry of the table of contents, with its texts as they were written; None is for one that there isn't."""
 
     id: int
     kind: str
@@ -56,7 +56,7 @@ class Entry(msgspec.Struct):
 
 
 def _checked(length: int) -> int:
-    """Of a text. Raises `ArchiveInvalid`."""
+    """Returns the length of a text. Raises `ArchiveInvalid` if it is too long."""
     if length > _LARGEST_TEXT:
         raise ArchiveInvalid(f"a definition is longer than {_LARGEST_TEXT // 2**20} MiB")
     return length
@@ -120,7 +120,7 @@ class Archive:
     # may be hundreds of thousands of entries, and everything else of the worker waits meanwhile.
 
     def _read_all(self) -> None:
-        """What the buffer holds, entry by entry."""
+        """Reads what the buffer holds, entry by entry."""
         with contextlib.suppress(_MoreNeeded):
             if self._entries_left is None:
                 self._read_head()
@@ -218,8 +218,8 @@ class Archive:
         return -number if negative else number
 
     def _skip(self, texts: int) -> None:
-        """So many, or as many as there are up to one that there isn't. All at once: there may be hundreds of thousands
-        of entries, of some ten each."""
+        """Skips so many texts, or, with `_ALL`, as many as there are up to one that there isn't. All at once: there may
+        be hundreds of thousands of entries, of some ten texts each."""
         read, size, buffer, at = self._number.unpack_from, self._number.size, self._buffer, self._at
         try:
             while texts:
@@ -281,8 +281,8 @@ class Archive:
             at += needed
 
     def _count_whole(self, piece: bytes, at: int, end: int) -> int:
-        """The pieces of a table's data that are here as a whole, of which each is a row: there are millions. Returns
-        where the others begin."""
+        """Counts the rows of the pieces of a table's data that are here as a whole, of which each is a row: there are
+        millions. Returns where the other pieces begin."""
         assert self._block is not None
         if narrow := self._count_narrow(piece, at, end):
             return narrow
@@ -299,7 +299,7 @@ class Archive:
         return at
 
     def _count_narrow(self, piece: bytes, at: int, end: int) -> int:
-        """The same at once where each row here has less than 256 bytes, and none of them ten; else 0.
+        """The same at once, where each row here has less than 256 bytes and none has exactly ten; elsewhere returns 0.
 
         No text of a row has a zero or an unescaped line end. So the heads of such rows, and no others, have three
         zeros in a row, and there are as many line ends only if each ends a row and none is part of a head.

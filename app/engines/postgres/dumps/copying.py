@@ -34,7 +34,7 @@ _ROUNDS = 4
 _ROW_BYTES = 1900
 """Four rows fill a page."""
 _FASTER = 4
-"""The least by which sharing blocks is faster than copying them: it is by hundreds."""
+"""The least factor by which sharing blocks is faster than copying them: it is faster by hundreds."""
 _POLL_SECONDS = 0.02
 _END = """
 SELECT count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
@@ -61,7 +61,7 @@ log = structlog.get_logger(__name__)
 
 
 async def measure(connections: PostgresConnections, connection: Any) -> None:
-    """Finds out once whether the host's file system shares blocks, and writes it down."""
+    """Finds out once whether the host's file system shares blocks, and stores the answer on the host."""
     known = await connection.fetchrow(
         "SELECT (SELECT oid FROM pg_roles WHERE rolname = $1) AS fact,"
         " current_setting('server_version_num')::int AS version",
@@ -122,7 +122,8 @@ async def shares_blocks(connection: Any) -> bool:
 async def copy(
     connections: PostgresConnections, connection: Any, source: Tenant, target: Tenant, marker: str
 ) -> Copied:
-    """The caller holds both tenants' locks. A repetition copies again."""
+    """Copies the source's database over the target's. The caller holds both tenants' locks. A repetition copies
+    again."""
     theirs = (await find(connection, source.name)).require(source)
     mine = (await find(connection, target.name)).require(target)
     await drop_aside(connection, target.name)
@@ -148,8 +149,9 @@ async def copy(
 
 
 async def _can_be_copied(connections: PostgresConnections, source: Tenant, theirs: TenantObjects) -> bool:
-    """Rights that only a superuser can take are in the copy of a database with users that read, or two logins; that of
-    a frozen one would be frozen; and a dump under way would be ended with the other sessions."""
+    """Whether the source can be copied. The copy of a database with read-only users, or two logins, has rights that
+    only a superuser can take; that of a frozen one would be frozen; and a dump under way would be ended with the other
+    sessions."""
     if theirs.readers or len(theirs.logins) > 1 or not theirs.open or theirs.revoked:
         return False
     if not set(names_of([source.name])).isdisjoint(theirs.helpers):
@@ -161,8 +163,9 @@ async def _can_be_copied(connections: PostgresConnections, source: Tenant, their
 async def _copied(
     connections: PostgresConnections, connection: Any, source: str, aside: str, mine: TenantObjects
 ) -> Copied:
-    """Ends the source's sessions. New ones wait while the server copies, which holds a lock that logins need; it is the
-    server that gives up after a while, so that they don't wait longer when this process dies."""
+    """Ends the source's sessions, and has the server copy. New sessions wait meanwhile, because copying holds a lock
+    that logins need; it is the server that gives up after a while, so that they don't wait longer when this process
+    dies."""
     limits = EngineLimits(connections=max(1, mine.connections - statements.SERVICE_HEADROOM))
     await _write_to_disk(connection)
     async with connections.admin_alone() as other:
@@ -189,7 +192,7 @@ async def _copied(
 
 
 async def _write_to_disk(connection: Any) -> None:
-    """What the server does first when it copies: done before, it holds nobody up."""
+    """Does what the server does first when it copies: done before, it holds nobody up."""
     with contextlib.suppress(asyncpg.InsufficientPrivilegeError):
         await connection.execute("CHECKPOINT")
 
@@ -203,7 +206,7 @@ async def _end_sessions(connection: Any, name: str) -> None:
 async def _given(
     connections: PostgresConnections, connection: Any, source: Tenant, target: Tenant, theirs: TenantObjects
 ) -> bool:
-    """Whether nothing in the copy names a role of the source any more."""
+    """Gives the copy to the target; returns whether nothing in it names a role of the source any more."""
     aside = aside_name(target.name)
     await connection.execute(statements.open_for_service(aside))
     roles = theirs.roles(source)

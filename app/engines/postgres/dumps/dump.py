@@ -25,8 +25,8 @@ _ATTEMPTS = 4
 _LOCKED_OUT = ("canceling statement due to statement timeout", "canceling statement due to lock timeout")
 _SESSION = {"idle_in_transaction_session_timeout": "0", "tcp_keepalives_idle": "60"}
 _FROZEN_RIGHTS = ("TABLE ", "COLUMN ", "SCHEMA ")
-"""Of these a frozen tenant has less rights than are its own, and so its dump has none of its own: they are as the
-server gives them."""
+"""The objects on which a frozen tenant has fewer rights than are its own. So its dump has none of the tenant's own
+rights on them: they are as the server gives them."""
 _SETVAL = re.compile(r"^SELECT pg_catalog\.setval\('(?:[^']|'')*', (-?\d+), (true|false)\);", re.MULTILINE)
 _VERSION = "SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000"
 
@@ -164,7 +164,7 @@ async def _read(tool: ToolProcess, pace: Pace) -> bytes:
 
 @asynccontextmanager
 async def _fingerprinting(held: Snapshot, pace: Pace) -> AsyncIterator[asyncio.Task[list[Content]]]:
-    """What the snapshot holds, read beside the tool from the start: each takes its time."""
+    """A task that reads what the snapshot holds, beside the tool from the start: each of the two takes its time."""
     fingerprinting = asyncio.create_task(held.contents(sequences=[], pace=pace))
     try:
         yield fingerprinting
@@ -175,7 +175,7 @@ async def _fingerprinting(held: Snapshot, pace: Pace) -> AsyncIterator[asyncio.T
 
 async def _was_locked_out(running: ToolProcess) -> bool:
     """Whether another session's request for an exclusive lock stood between our session's lock and the tool's. Then
-    nothing but an end of ours lets it go on."""
+    only the end of our session lets it go on."""
     await running.end()
     return any(sign in running.errors for sign in _LOCKED_OUT)
 

@@ -67,8 +67,9 @@ async def clear(
 async def replace(
     connections: PostgresConnections, connection: Any, tenant: Tenant, scratch: Tenant, installation: str
 ) -> None:
-    """The caller holds both tenants' locks. Before the exchange the tenant's database isn't touched; after it the
-    repetition of a call that died goes on with the database that it got."""
+    """Gives the tenant the database of `scratch`. The caller holds both tenants' locks. Before the exchange the
+    tenant's database isn't touched; after it the repetition of a call that died goes on with the database that the
+    tenant got."""
     mine = (await find(connection, tenant.name)).require(tenant)
     theirs = (await find(connection, scratch.name)).require(scratch)
     if not mine.revoked:
@@ -83,7 +84,8 @@ async def replace(
 
 
 async def _give(connections: PostgresConnections, connection: Any, database: str, old: str, new: str) -> None:
-    """In a database that is closed before and after, and whose owners may not log in."""
+    """Gives what `old` has in a database to `new`. The database is closed before and after, and its owners may not log
+    in."""
     await connection.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
     async with connections.admin_in(database) as inside:
         await giving.give_all(inside, database, old, new)
@@ -93,7 +95,8 @@ async def _give(connections: PostgresConnections, connection: Any, database: str
 async def _exchange(
     connection: Any, tenant: Tenant, scratch: Tenant, installation: str, found: tuple[TenantObjects, TenantObjects]
 ) -> None:
-    """Names, limits, rights and markers, in one transaction. That of `scratch` then says which database it gave."""
+    """Exchanges names, limits, rights and markers, in one transaction. The marker of `scratch` then says which database
+    it gave."""
     mine, theirs = found
     given = await connection.fetchval("SELECT oid FROM pg_database WHERE datname = $1", scratch.name)
     marker = f"{scratch.marker}{INSTALLATION_SEPARATOR}{installation}{INSTALLATION_SEPARATOR}{given}"
@@ -142,7 +145,7 @@ async def take_along(connection: Any, old: str, new: str) -> None:
 
 
 def renamed(name: str, aside: str) -> str:
-    """Both get the other's name. To be run in one transaction."""
+    """The statements that give each database the other's name, to be run in one transaction."""
     between = f"{name}{HELPER_SEPARATOR}between"
     return "; ".join(
         f'ALTER DATABASE "{old}" RENAME TO "{new}"' for old, new in ((name, between), (aside, name), (between, aside))

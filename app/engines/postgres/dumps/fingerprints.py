@@ -1,9 +1,9 @@
-"""What the objects of a database hold, as statements that nothing of a tenant's takes part in.
+"""What the objects of a database hold, read by statements in which nothing of a tenant's takes part.
 
 A row becomes text by `concat`, which calls the output function of each column's type: PostgreSQL's own, because only a
-superuser makes base types. A cast to text could be a function of the tenant's. `record_out` does the same, and takes
-twice as long, to quote. Which columns are null is written apart. Columns are in the order
-of their names, and generated ones left out, as they are from a dump. Rows are added up, so that their order is no part.
+superuser makes base types. A cast to text could be a function of the tenant's. `record_out` does the same, but takes
+twice as long because it quotes. Which columns are null is written separately. Columns are in the order of their names,
+and generated ones are left out, as they are from a dump. Rows are added up, so that their order doesn't matter.
 """
 
 import hashlib
@@ -212,14 +212,15 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sums_in(copied: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """The rows of such a statement, of a COPY: of no rows there are no sums."""
+    """The rows of a statement of `fingerprint_of`, from the output of a COPY. For no rows there are no sums: they are
+    0."""
     for line in copied.splitlines():
         number, rows, one, two = line.split(b"\t")
         yield int(number), int(rows), *((int(one), int(two)) if int(rows) else (0, 0))
 
 
 class BlockRange(msgspec.Struct, frozen=True):
-    """Some of a table, in the order of its file: from the block `start` up to the block `end`, or all that follow."""
+    """A part of a table, in the order of its file: from the block `start` up to the block `end`, or all that follow."""
 
     start: int
     end: int | None
@@ -231,7 +232,7 @@ class BlockRange(msgspec.Struct, frozen=True):
 
 
 class Sums:
-    """Of a table that is read piece by piece. Rows of no piece have no sum."""
+    """The sums of a table that is read piece by piece. While no piece had rows, there is no sum."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -246,8 +247,9 @@ class Sums:
 def fingerprint_of(
     tables: Sequence[Table], columns: Mapping[int, Sequence[str]], blocks: BlockRange | None = None
 ) -> str:
-    """A statement with a row for each table: its number in the sequence, its rows, and two sums. `columns` are their
-    names by the table's oid; tables without columns are left out of it. Of all rows, or of those in some blocks."""
+    """A statement with a row for each table: its number in the sequence, its rows, and two sums. `columns` has the
+    names of the columns by the table's oid; tables without columns are left out of it. The statement is about all rows,
+    or those in some `blocks`."""
     where = "" if blocks is None else blocks.condition
     return " UNION ALL ".join(
         _one(number, table, columns.get(table.oid, ()), where) for number, table in enumerate(tables)
@@ -268,7 +270,7 @@ def _one(number: int, table: Table, names: Sequence[str], where: str) -> str:
 
 
 def _concatenated(expressions: Sequence[str]) -> str:
-    """One text, however many: a function takes a hundred."""
+    """An expression that makes one text of these, however many there are: a function takes a hundred arguments."""
     while len(expressions) > 1:
         expressions = [
             f"concat({', '.join(expressions[at : at + _ARGUMENTS])})" for at in range(0, len(expressions), _ARGUMENTS)

@@ -28,7 +28,7 @@ DUMP, LOAD = DumpPurpose.BACKUP.value, "restore"
 begin with `_l`."""
 PURPOSES = (*(purpose.value for purpose in DumpPurpose), LOAD)
 _LOGIN_SECONDS = 300
-"""How long it may log in. Its sessions outlast that."""
+"""How long a helper may log in. Its sessions outlast that."""
 _CONNECTIONS = 3
 _ITERATIONS = 1
 """As with the accounts for questions: the password is random."""
@@ -60,8 +60,8 @@ class Helper(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def helping(connections: PostgresConnections, tenant: Tenant, purpose: str) -> AsyncIterator[Helper]:
-    """An account for this block, which ends those of an earlier one. It is a member of the tenant's roles and no
-    others. Raises `EngineError` for a tenant that doesn't exist."""
+    """An account for this block, which takes the place of an earlier one for the same purpose and ends its sessions. It
+    is a member of the tenant's roles and no others. Raises `EngineError` for a tenant that doesn't exist."""
     async with _working(connections, tenant.name) as connection:
         found = (await catalog.find(connection, tenant.name)).require(tenant)
         await _remove(connections, connection, tenant.name, purpose)
@@ -73,7 +73,8 @@ async def helping(connections: PostgresConnections, tenant: Tenant, purpose: str
 
 
 async def end_helpers(connections: PostgresConnections, name: str) -> int:
-    """Removes those that this tenant has, with their sessions, and closes its database again if it is revoked."""
+    """Removes the helpers that this tenant has, with their sessions, and closes its database again if it is revoked.
+    Returns how many there were."""
     check_name(name)
     async with _working(connections, name) as connection:
         ended = [await _remove(connections, connection, name, purpose) for purpose in PURPOSES]
@@ -82,7 +83,7 @@ async def end_helpers(connections: PostgresConnections, name: str) -> int:
 
 
 async def left(connections: PostgresConnections, names: Sequence[str], *, remove: bool) -> list[str]:
-    """Those of these tenants that may not log in any more and have no session, which removes those where asked to."""
+    """The helpers of these tenants that may not log in any more and have no session; with `remove`, removes them."""
     async with connections.admin() as connection:
         found = await connection.fetch(_LEFT, list(PURPOSES))
     places = [(account.rpartition(HELPER_SEPARATOR), account) for account in (row["rolname"] for row in found)]
@@ -159,7 +160,7 @@ async def _leave(connections: PostgresConnections, tenant: Tenant, purpose: str,
 
 
 async def _remove(connections: PostgresConnections, connection: Any, name: str, purpose: str) -> bool:
-    """Whether there was one. The caller holds the tenant's lock."""
+    """Removes the helper for this purpose; returns whether there was one. The caller holds the tenant's lock."""
     role = helper_name(name, purpose)
     if not await connection.fetchval("SELECT count(*) FROM pg_roles WHERE rolname = $1", role):
         return False

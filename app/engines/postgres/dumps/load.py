@@ -39,11 +39,12 @@ _LACKING = ("No space left on device", "Disk quota exceeded", "out of shared mem
 """The server's messages when it lacks something at the moment, which is no fault of the dump. The text decides, because
 the tool prints no code; a dump that says so itself is loaded again, at its tenant's own cost."""
 _TRANSACTIONS = "--transaction-size=100"
-"""Not one for each object, and not one for all, whose locks the server would hold together. Since version 17."""
+"""Not one transaction for each object, and not one for all, whose locks the server would hold together. The option
+exists since version 17."""
 _TRANSACTIONS_SINCE = 17
 _ROWS_FOLLOW = " FROM stdin;\n"
 _MOST_OF_ACCOUNTS = 16 * 2**20
-"""Characters of statements that wait for the end of a load."""
+"""The most characters of statements that wait for the end of a load."""
 
 
 class _Loadable(Archive):
@@ -95,9 +96,9 @@ class _Loadable(Archive):
 
 
 def _frozen(entry: Entry) -> str | None:
-    """The rows as they are when a vacuum has been over them: else the first look at each, which is the comparison's,
-    writes it once more. The server takes them so into a table that was made or emptied in the same transaction. It is
-    empty, and nobody's trigger is there yet."""
+    """The statement that loads the rows as they are when a vacuum has been over them: else the first look at each,
+    which is the comparison's, writes it once more. The server takes them so into a table that was made or emptied in
+    the same transaction. The table is empty, and nobody's trigger is there yet."""
     copy = entry.copy or ""
     if not copy.endswith(_ROWS_FOLLOW):
         return entry.copy
@@ -114,7 +115,7 @@ async def load(
     *,
     owner: Tenant,
 ) -> None:
-    """`owner` is the tenant, or the one that gets its database."""
+    """Loads the dump. `owner` is the tenant, or the tenant that gets its database."""
     if form.flavour != "postgres" or form.layout != LAYOUT:
         raise LoadRefused(f"a dump of {form.flavour} in the layout {form.layout} can't be loaded here")
     _, major = await server_version(connections)
@@ -149,7 +150,7 @@ async def load(
 
 
 async def _feed(running: ToolProcess, archive: Archive, chunks: AsyncIterator[bytes]) -> None:
-    """Until the tool takes no more, or there is nothing more. Raises what `chunks` raises."""
+    """Gives the dump to the tool until it takes no more, or there is nothing more. Raises what `chunks` raises."""
     try:
         async for chunk in chunks:
             if piece := archive.feed(chunk):

@@ -24,9 +24,9 @@ _KEPT_BYTES = 16_384
 """The maximum of its messages that is kept: the first of them."""
 _STOP_SECONDS = 5
 _USUAL_BYTES = 65_536
-"""Of a pipe."""
+"""The usual capacity of a pipe."""
 _BYTES_A_SECOND = 2**29
-"""What a tool writes at most: so long a pipe takes to be full."""
+"""What a tool writes at most in a second, which shows how long a pipe takes to be full."""
 READING = {"effective_io_concurrency": "0"}
 """For sessions that read whole tables, in order: they read by themselves, and the operating system reads ahead. A
 server of version 18 has other processes read for them otherwise, which costs several times the reading of what is in
@@ -35,8 +35,8 @@ _AS_THEY_ARE = ("TMPDIR", "TZDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class OutputPipe:
-    """The pipe that a tool writes to, of which as much is taken at once as it holds: it writes row by row, and to be
-    woken for each would cost more than what is done with it."""
+    """The pipe that a tool writes to. As much is taken from it at once as it holds: the tool writes row by row, and to
+    be woken for each row would cost more than what is done with it."""
 
     def __init__(self) -> None:
         self._fd, self.writing = os.pipe()
@@ -56,7 +56,7 @@ class OutputPipe:
                 return os.read(self._fd, CHUNK_BYTES)
 
     def close_writing(self) -> None:
-        """Ours: the tool has its own."""
+        """Closes our own writing end: the tool has its own."""
         os.close(self.writing)
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class ToolProcess:
         return await self._output.read()
 
     async def write(self, piece: bytes) -> None:
-        """Raises `ConnectionError` when it takes no more."""
+        """Writes to the tool's input. Raises `ConnectionError` when the tool takes no more."""
         assert self._process.stdin is not None
         self._process.stdin.write(piece)
         await self._process.stdin.drain()
@@ -185,7 +185,7 @@ class RunningTool:
 
 
 def _widened(pipe: int) -> int:
-    """The bytes that the pipe holds: a whole chunk where it may."""
+    """Widens the pipe to hold a whole chunk, where that is allowed. Returns how many bytes it holds."""
     if sys.platform != "linux":
         return _USUAL_BYTES
     with contextlib.suppress(OSError):  # a user may have only so much of them

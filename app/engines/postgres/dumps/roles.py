@@ -42,7 +42,7 @@ class RoleNames:
         return role if role in self._carried else None
 
     def granted(self, text: str) -> str:
-        """The statements of an entry with rights, without those for or by roles that there aren't."""
+        """The statements of an entry with rights, without those for or by roles that the target doesn't have."""
         kept, as_another = [], False
         for statement in _statements(text):
             words = [token.upper() for token in statement if not token.isspace()]
@@ -95,7 +95,7 @@ class RoleNames:
         return "".join(tokens[:at]) + " " + ", ".join(present) + (f" {rest}" if rest != ";" else rest)
 
     def _in_statement(self, tokens: list[str]) -> str | None:
-        """None for one about a role that there isn't."""
+        """The statement in the target's terms; None for one about a role that the target doesn't have."""
         before = [""] * 2
         written = []
         for token in tokens:
@@ -114,7 +114,7 @@ class RoleNames:
 
 
 def without(role: str, text: str) -> str:
-    """The statements of an entry with rights, but for those of this role."""
+    """The statements of an entry with rights, except those to or from this role."""
     kept = []
     for statement in _statements(text):
         words = [_plain(token) for token in statement if not token.isspace()]

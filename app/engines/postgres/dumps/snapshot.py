@@ -27,18 +27,18 @@ NEVER_WHOLE = "tables are made and dropped all the time: there was no moment at 
 """Why there is no dump, when none of several snapshots was whole."""
 TOO_MANY_SEQUENCES = f"it has more than {MOST_OBJECTS} sequences, the most that a dump may have"
 _BATCH = 50
-"""Of the tables that one statement reads."""
+"""How many tables one statement reads."""
 _BLOCKS = 8192
-"""Of 8 KiB each: what one statement reads while a tool reads beside it."""
+"""How many blocks, of 8 KiB each, one statement reads while a tool reads beside it."""
 _LARGE_OBJECTS = 1000
 _FEW_TABLES, _FEW_BLOCKS, _FEW_LARGE_OBJECTS = 5, 128, 10
 """The same, where the pace is slow."""
 _LOCKED_AT_ONCE = 500
 _STATEMENT_SECONDS = 6 * 3600
-"""For the fingerprint of one table, or of some."""
+"""The time limit for the fingerprint of one table, or of some."""
 _SIGN_OF_LIFE_SECONDS = 60
 _LOCKED_PERCENT = 40
-"""Of the server's lock table, which all tenants share, that is taken for a dump at most, beside what is in use."""
+"""How much of the server's lock table, which all tenants share, a dump may fill, with what is in use already."""
 _ROOM = """
 SELECT current_setting('max_locks_per_transaction')::bigint * (
            current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint
@@ -80,8 +80,8 @@ class Snapshot:
         self.moment = Moment(row["snapshot"], row["at"], row["position"])
 
     async def is_whole(self, helper: Helper) -> bool:
-        """Lists the tables again: whether those that are locked are all of its moment, before which some may have been
-        made or dropped. Asked before its contents. Raises `DumpRefused`."""
+        """Lists the tables again, and returns whether the locked ones are all tables of the snapshot's moment, before
+        which some may have been made or dropped. Call it before `contents`. Raises `DumpRefused`."""
         locked = _named(self.tables)
         with refused(self._host):
             await self._refuse_parts_of_extensions()
@@ -89,8 +89,8 @@ class Snapshot:
         return _named(self.tables) == locked
 
     async def contents(self, sequences: Sequence[Content] | None = None, pace: Pace | None = None) -> list[Content]:
-        """All of it. `sequences` are known if the dump has described them: their values belong to no moment. With a
-        `pace` tables are read piece by piece. Raises `DumpRefused`."""
+        """Everything that the snapshot holds. `sequences` are known if the dump has described them: their values belong
+        to no moment. With a `pace` tables are read piece by piece. Raises `DumpRefused`."""
         async with self._turn:
             with refused(self._host):
                 found = [
@@ -102,14 +102,15 @@ class Snapshot:
         return fingerprints.ordered(found)
 
     async def keep_alive(self) -> None:
-        """Until it is cancelled: a session that does nothing in its transaction for long is ended."""
+        """Keeps the session alive until it is cancelled: a session that does nothing in its transaction for long is
+        ended."""
         while True:
             await asyncio.sleep(_SIGN_OF_LIFE_SECONDS)
             async with self._turn:
                 await self._session.execute("SELECT 1")
 
     def end(self) -> None:
-        """Repeatable."""
+        """Ends the session. Repeatable."""
         self._session.terminate()
 
     async def _room(self) -> int:
@@ -119,7 +120,8 @@ class Snapshot:
         return max(0, min(MOST_OBJECTS, free))
 
     async def _list(self, helper: Helper) -> None:
-        """Raises `DumpRefused`, also if there are more than may be locked: they aren't even read then."""
+        """Lists the tables. Raises `DumpRefused`, also if there are more than may be locked: they aren't even read
+        then."""
         rows = await self._session.fetch(fingerprints.TABLES, self.own_schema, self._most + 1)
         if len(rows) > self._most:
             raise DumpRefused(
@@ -169,7 +171,7 @@ class Snapshot:
     async def _sums(
         self, tables: Sequence[Table], columns: Mapping[int, Sequence[str]], blocks: int, pace: Pace | None
     ) -> Sequence[Sums]:
-        """Of each. One of many `blocks` is read piece by piece."""
+        """The sums of each table. A table of many `blocks` is read piece by piece."""
         found = [Sums() for _ in tables]
         start: int | None = 0
         while start is not None:
@@ -261,7 +263,7 @@ def _batches(tables: Sequence[Table], size: int = _BATCH) -> Iterator[Sequence[T
 
 
 def _portions(tables: Sequence[Table], blocks: Mapping[int, int], pace: Pace | None) -> Iterator[Sequence[Table]]:
-    """What is read by one statement, or one table by several."""
+    """The tables in portions: each is read by one statement, or is one table that is read by several."""
     portion, size = list[Table](), 0
     for table in tables:
         most, room = _most(pace)
@@ -275,8 +277,8 @@ def _portions(tables: Sequence[Table], blocks: Mapping[int, int], pace: Pace | N
 
 
 def _most(pace: Pace | None) -> tuple[int, int]:
-    """Tables, and blocks, of one statement. Without a pace all blocks: a server reads some of a table alone, and the
-    whole of it with several processes."""
+    """How many tables, and how many blocks, one statement reads. Without a pace all blocks: a server reads a part of a
+    table by one process, and the whole of it by several."""
     if pace is None:
         return _BATCH, sys.maxsize
     return (_FEW_TABLES, _FEW_BLOCKS) if pace.slow else (_BATCH, _BLOCKS)

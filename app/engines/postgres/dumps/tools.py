@@ -16,11 +16,11 @@ _DISTRIBUTIONS = ("/usr/lib/postgresql", "/usr/local/lib/postgresql")
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)(\S*)")
 _SECONDS = 10
 OLDEST = 16
-"""Of the tools, as of the servers: earlier ones lack options that a dump here needs."""
+"""The oldest version of the tools, as of the servers: earlier ones lack options that a dump here needs."""
 
 
 def major_of(tool: str) -> int:
-    """Of `pg_dump 18.6`."""
+    """The major version in a tool's name, such as `pg_dump 18.6`."""
     number = tool.removeprefix("pg_dump ").split(".")[0]
     return int(number) if number.isdecimal() else 0
 
@@ -67,7 +67,7 @@ class DumpTools:
 
 
 async def _version(folder: Path) -> tuple[int, str] | None:
-    """None for a program that doesn't run."""
+    """The version of the tools in this folder; None for a program that doesn't run."""
     environ = {"PATH": os.defpath, "LC_ALL": "C"}
     said = await subprocesses.output_of(str(folder / "pg_dump"), "--version", env=environ, seconds=_SECONDS)
     found = _VERSION.search(said or "")
