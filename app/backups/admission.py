@@ -1,8 +1,8 @@
-"""Whose turn it is: how many backups are taken at once on a host, and of a team.
+"""The admission of backups: how many are taken at once on a host, and of a team.
 
-The rows are the queue. One that is admitted has its workflow requested; the others wait with the reason `queued`.
-Whoever admits holds a lock, and who doesn't get it leaves it to the next look, so that the numbers are exact and nobody
-waits for it.
+The rows are the queue. A backup that is admitted has its workflow requested; the others wait with the reason `queued`.
+Whoever admits holds a lock, and a caller that doesn't get it leaves the work to the next look, so that the numbers are
+exact and nobody waits for the lock.
 """
 
 from collections import Counter
@@ -26,14 +26,14 @@ QUEUE = "queue"
 PER_HOST = 3
 PER_TEAM = 2
 _MOST = 100
-"""What one look admits at most."""
+"""The most backups that one look admits."""
 _LOCK = 0x6861_6261_636B_7570
-"""Of those who admit."""
+"""The advisory lock of the caller that admits."""
 
 
 class BackupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most backups under way at once; those of restores are counted apart. While a team has fewer than a host has,
-    it never takes all of a host."""
+    """The most backups under way at once; those before restores are counted apart. While the limit of a team is below
+    that of a host, a team never takes all places of a host."""
 
     per_host: int = PER_HOST
     per_team: int = PER_TEAM
@@ -51,7 +51,7 @@ class WaitingBackup(msgspec.Struct, frozen=True, kw_only=True):
     kind: BackupKind
     priority: int
     request_id: str | None = None
-    """Of the request that asked for it, or for the restore before which it is taken."""
+    """The id of the request that asked for the backup, or for the restore before which it is taken."""
 
     @property
     def in_restore(self) -> bool:
@@ -60,7 +60,7 @@ class WaitingBackup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of a team have been admitted on a host, and have not ended."""
+    """How many backups of a team have been admitted on a host, and have not ended."""
 
     team_id: int
     host_id: int
@@ -73,12 +73,13 @@ SELECT b.team_id, d.host_id, b.kind = 'before_restore' AS in_restore, count(*) A
 FROM backups b JOIN databases d ON d.id = b.database_id
 WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 1, 2, 3
 """
-# One at a time of each database; none while its data is being replaced, but for the one that is taken before that, nor
-# before one of a lost host is whole again: of a deleted one they begin, and end there. What waits for a host or a team
-# that has as many under way as it may is left out before anything is counted: nobody's other backups wait behind it. Of
-# each team the first few of each host are looked at, and of each host some more than it has places, so that a thousand
-# waiting ones hide no others. What has waited for long comes before everything else but restores: who asks for one
-# after the other would keep those of policies waiting.
+# One backup at a time of each database; none while its data is being replaced, but for the one that is taken before
+# that; and none of a database of a lost host before it is whole again. Those of a deleted database begin all the same:
+# their attempt ends them. A backup that waits for a host or a team that has as many under way as it may is left out
+# before anything is counted, so that no other backups wait behind it. The first few of each team on each host are
+# looked at, and of each host some more than it has places, so that a thousand waiting ones hide no others. A backup
+# that has waited for long comes before all but those of restores: a client that asks for one after the other would keep
+# those of policies waiting.
 _WAITING = f"""
 WITH under_way AS ({_UNDER_WAY}),
      full_teams AS (SELECT team_id, in_restore FROM under_way GROUP BY 1, 2 HAVING sum(number) >= $1::integer),
@@ -113,8 +114,8 @@ SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
 def choose(
     waiting: Iterable[WaitingBackup], under_way: Iterable[UnderWay], limits: BackupLimits
 ) -> list[WaitingBackup]:
-    """Those that may begin, in the order given. Those of restores are counted apart: a tenant who is shut out waits for
-    no dump that gives way to others."""
+    """The backups that may begin, in the order given. Those before restores are counted apart: a tenant who is shut out
+    waits for no dump that gives way to others."""
     of_team: Counter[tuple[bool, int]] = Counter()
     of_host: Counter[tuple[bool, int]] = Counter()
     for group in under_way:
@@ -134,7 +135,7 @@ def choose(
 
 
 async def admit_waiting(limits: BackupLimits) -> int:
-    """Begins what may begin; returns how many there were. The relay starts their workflows."""
+    """Admits the backups that may begin, and returns how many there were. The relay starts their workflows."""
     async with transaction():
         if not await _lock():
             return 0
@@ -146,8 +147,8 @@ async def admit_waiting(limits: BackupLimits) -> int:
 
 
 async def try_admit(record: BackupRecord, limits: BackupLimits) -> PendingStart | None:
-    """Begins one that was just asked for, if nobody comes first; the workflow is to be started after the commit. In the
-    transaction that wrote it."""
+    """Admits a backup that was just asked for, if no other comes first and there is room, in the transaction that wrote
+    it. Returns the workflow to start after the commit, or None."""
     if not await _lock():
         return None
     waiting = await _find_waiting(limits)
@@ -158,7 +159,8 @@ async def try_admit(record: BackupRecord, limits: BackupLimits) -> PendingStart 
 
 
 async def _find_waiting(limits: BackupLimits) -> list[WaitingBackup]:
-    """Those that can begin as far as their team and their host alone go, in the order of their turns."""
+    """The backups that can begin as far as their team and their host alone are concerned, in the order of their
+    turns."""
     return await fetch_all(WaitingBackup, _WAITING, limits.per_team, limits.per_host)
 
 

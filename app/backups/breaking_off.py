@@ -1,7 +1,7 @@
 """What breaks off a dump or a restore test: its time limit, and a row that says that it is over.
 
-Others wait for its place, and a tenant can make each last as long as it likes, by a column or a view that is slow to
-compute.
+Others wait for the place of a dump or a test, and a tenant can make each last as long as it likes, by a column or a
+view that is slow to compute.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _LEAST_SECONDS = 3600.0
 _BYTES_A_SECOND = 2**20
 
 TimeLimit = Callable[[int], float]
-"""In seconds, for a database of so many bytes."""
+"""The time limit in seconds for a database of so many bytes."""
 
 
 def time_limit(size_bytes: int) -> float:
@@ -25,8 +25,8 @@ def time_limit(size_bytes: int) -> float:
 
 @asynccontextmanager
 async def within(seconds: float, refusal: Callable[[str], Exception]) -> AsyncIterator[Callable[[float], None]]:
-    """Ends the block after that time, and raises what `refusal` makes of the reason. Yields what puts its end off, by
-    so many seconds more."""
+    """Ends the block after `seconds`, and raises what `refusal` makes of the reason. Yields a function that puts the
+    end off by so many seconds more."""
     try:
         async with asyncio.timeout(seconds) as limit:
 
@@ -46,9 +46,9 @@ async def within(seconds: float, refusal: Callable[[str], Exception]) -> AsyncIt
 async def until_over(
     look: Callable[[], Awaitable[str | None]], every_seconds: float, *, backup: UUID, failure: str
 ) -> AsyncIterator[None]:
-    """Calls `look` with this pause before each, and ends the block with `NotWanted` once it returns why the work is
-    over. One that raises is logged as `failure`: our own database is away. The work goes on, and at its end the row
-    decides."""
+    """Calls `look` again and again, with a pause of `every_seconds` before each call, and ends the block with
+    `NotWanted` once it returns why the work is over. A call that raises is logged as `failure`: our own database is
+    away. The work goes on, and at its end the row decides."""
     block = asyncio.current_task()
     assert block is not None
     over: list[str] = []

@@ -38,7 +38,7 @@ class LockedBackup(msgspec.Struct, frozen=True, kw_only=True):
     database: DatabaseRecord | None
     operation: OperationRecord | None
     lost: bool
-    """Its database's host was lost, and what lies on the new one is not whole."""
+    """Whether its database's host was lost, and the data on the new one is not whole."""
 
 
 async def lock(backup: UUID) -> LockedBackup:
@@ -55,9 +55,9 @@ async def lock(backup: UUID) -> LockedBackup:
 
 
 async def begin_attempt(backup: UUID, sealed: bytes) -> LockedBackup:
-    """The backup with one more attempt; or as it is, when it is completed. `sealed` is its key, unless an earlier
-    attempt has given it one: its row keeps the key before anything is written with it. Raises `NotWanted` when it has
-    ended otherwise, or ends now because nothing is left of its database, or soon won't be, or it isn't whole."""
+    """Returns the backup with one more attempt, or as it is when it is completed. `sealed` becomes its key, unless an
+    earlier attempt has given it one: the row keeps the key before anything is written with it. Raises `NotWanted` when
+    the backup has ended otherwise, or ends now because its database is gone, or soon will be, or isn't whole."""
     async with transaction():
         locked = await lock(backup)
         if locked.record.status is BackupStatus.COMPLETED:
@@ -79,8 +79,8 @@ async def begin_attempt(backup: UUID, sealed: bytes) -> LockedBackup:
 
 
 async def end_needless(backup: UUID) -> None:
-    """Its tenant has dropped the database: there is nothing that a destruction or a restore would have to wait for.
-    Does nothing to one that has ended."""
+    """Ends a backup whose database was dropped by its tenant: there is nothing that a destruction or a restore would
+    have to wait for. Does nothing to a backup that has ended."""
     async with transaction():
         locked = await lock(backup)
         if locked.record.under_way:
@@ -88,8 +88,8 @@ async def end_needless(backup: UUID) -> None:
 
 
 def why_unwanted(locked: LockedBackup) -> ReasonCode | None:
-    """Why the database is not to be dumped, if it isn't: a deleted one is only before its destruction, and what a lost
-    host's successor has of one never, before it is whole."""
+    """Why the database is not to be dumped, or None. A deleted one is dumped only for its final backup, before its
+    destruction; one whose host was lost is not dumped before it is whole on its new host."""
     database = locked.database
     if database is None or database.destruction_began_at is not None or database.destroyed_at is not None:
         return ReasonCode.DATABASE_DELETED
@@ -99,37 +99,38 @@ def why_unwanted(locked: LockedBackup) -> ReasonCode | None:
 
 
 async def end_unwanted(locked: LockedBackup, because: ReasonCode) -> None:
-    """For a reason such as `why_unwanted` returns. It failed where its host is lost, and is
-    cancelled otherwise."""
+    """Ends a backup for a reason such as `why_unwanted` returns: as failed where its host is lost, as cancelled
+    otherwise."""
     lost = because is ReasonCode.HOST_LOST
     await _end(locked, BackupStatus.FAILED if lost else BackupStatus.CANCELLED, because)
 
 
 async def end_of_lost_host(database_id: int) -> None:
-    """Of a database that goes to another host, with its row locked: its backups under way end, before an attempt could
-    read what lies there. One that has dumped something on the lost host is not recorded as completed any more."""
+    """Ends the backups under way of a database that moves to another host, before an attempt could read what lies
+    there. One that has dumped something on the lost host is not recorded as completed any more. The database's row must
+    be locked."""
     for backup in await records.under_way_of(database_id):
         await break_off(backup, ReasonCode.HOST_LOST)
 
 
 async def end_of_undeleted(database_id: int) -> None:
-    """Of a database that is brought back, with its row locked: nothing is destroyed, and its next deletion asks for
-    another final backup. One that is completed stays."""
+    """Ends the final backup under way of a database that is undeleted: nothing is destroyed, and its next deletion asks
+    for another final backup. A completed one stays. The database's row must be locked."""
     for backup in await records.under_way_of(database_id, BackupKind.FINAL):
         await break_off(backup, ReasonCode.UNDELETED)
 
 
 async def end_unattended(database_id: int) -> None:
-    """Of a database that is closed for a restore, with its row locked: a backup by schedule that waits for a worker
-    gives way to the one that is taken now, of the same data. It would keep the tenant shut out for as long as others'
-    dumps take that give way to clients."""
+    """Ends the scheduled backups that wait for a worker, of a database that is closed for a restore: the backup that is
+    taken now has the same data. They would keep the tenant shut out for as long as others' dumps take that give way to
+    clients. The database's row must be locked."""
     for backup in await records.unattended_of(database_id):
         await break_off(backup, ReasonCode.SUPERSEDED)
 
 
 async def break_off(backup: UUID, because: ReasonCode) -> None:
-    """Nobody needs it any more, in the transaction that says why, with its database's row locked. Does nothing to one
-    that has ended. Its workflow learns of it from the row, if not from the signal."""
+    """Ends a backup that nobody needs any more, in the transaction that says why, with its database's row locked. Does
+    nothing to one that has ended. Its workflow learns of the end from the row, if not from the signal."""
     locked = await lock(backup)
     if not locked.record.under_way:
         return
@@ -139,8 +140,8 @@ async def break_off(backup: UUID, because: ReasonCode) -> None:
 
 
 async def complete(terms: BackupTerms, manifest: BackupManifest) -> None:
-    """The manifest is in the store: the backup is whole. Raises `NotWanted` when its row says by now that it is not to
-    be; its objects are removed then."""
+    """Records that the backup is completed: its manifest is in the store. Raises `NotWanted` when its row says by now
+    that it has ended otherwise; its objects are removed then."""
     async with transaction():
         locked = await lock(manifest.backup)
         if locked.record.status is BackupStatus.COMPLETED:
@@ -174,7 +175,7 @@ async def complete(terms: BackupTerms, manifest: BackupManifest) -> None:
 
 
 async def fail(backup: UUID, error: str, because: ReasonCode = ReasonCode.BACKUP_FAILED) -> None:
-    """It can't be taken. Does nothing to one that has ended. `error` is for its team."""
+    """Records that a backup can't be taken. Does nothing to one that has ended. `error` is for its team."""
     async with transaction():
         locked = await lock(backup)
         if locked.record.under_way:
@@ -182,12 +183,12 @@ async def fail(backup: UUID, error: str, because: ReasonCode = ReasonCode.BACKUP
 
 
 async def is_latest(attempt: BackupRecord) -> bool:
-    """Whether no other attempt has begun since. `attempt` is the backup as this one began it."""
+    """Whether no other attempt has begun since. `attempt` is the backup as it was when this attempt began."""
     return await fetch_exists("SELECT 1 FROM backups WHERE uuid = $1 AND attempts = $2", attempt.uuid, attempt.attempts)
 
 
 async def note_error(attempt: BackupRecord, error: str) -> None:
-    """What the attempt met, for whoever gives the backup up, unless another one has begun since."""
+    """Records what the attempt met, for `give_up`, unless another attempt has begun since."""
     await execute(
         "UPDATE backups SET error = $3 WHERE uuid = $1 AND attempts = $2 AND status IN ('pending', 'running')",
         attempt.uuid,
@@ -197,13 +198,13 @@ async def note_error(attempt: BackupRecord, error: str) -> None:
 
 
 async def give_up(backup: UUID) -> None:
-    """As many attempts have failed as are made."""
+    """Records that the backup failed: as many attempts have failed as are made."""
     record = await records.find(backup)
     await fail(backup, (record.error if record is not None else None) or "The worker that was at it stopped.")
 
 
 async def end_attempt(attempt: BackupRecord) -> None:
-    """It writes no more, nor does any other unless one has begun since; what it left in the store can go, if the
+    """Records that the attempt writes no more, unless another has begun since: what it left in the store can go, if the
     backup has ended."""
     await execute("UPDATE backups SET beat_at = NULL WHERE uuid = $1 AND attempts = $2", attempt.uuid, attempt.attempts)
 

@@ -22,7 +22,7 @@ from app.operations.kinds import OperationStatus
 from app.operations.reasons import ReasonCode
 from app.store.session import fetch_all, fetch_value, transaction
 
-# Of this deletion: one from before an undeletion lacks what was written since.
+# The final backup of this deletion: one from before an undeletion lacks what was written since.
 _LATEST = """
 SELECT b.uuid FROM backups b JOIN databases d ON d.id = b.database_id
 WHERE d.uuid = $1 AND b.kind = 'final' AND b.created_at >= d.deleted_at ORDER BY b.id DESC LIMIT 1
@@ -43,15 +43,16 @@ class FinalBackupFailed(FinalBackupPending):
 
 
 class FinalBackups:
-    """Where the policy of a database is on. One for each process."""
+    """Asks for the final backups of databases whose policy is on. One for each process."""
 
     def __init__(self, terms: BackupTerms) -> None:
         self._terms = terms
 
     async def request(self, database: UUID) -> None:
-        """When the access to a deleted database has ended: asks for its backup, once. What never became active has
-        nothing to be kept. Of a team that has as many backups as its tier lets it have it is asked for when the grace
-        is over: until then it may be undeleted, again and again, each time with one more of them."""
+        """Asks for the backup of a deleted database, once, when the access to it has ended. A database that never
+        became active has nothing to be kept. If the team has as many backups as its tier allows, the backup is asked
+        for when the grace is over: until then the database may be undeleted again and again, each time with one more
+        backup."""
         async with transaction():
             record = await databases.find_for_update(database)
             if record is None or not await self._is_wanted(record) or await _latest(database) is not None:
@@ -61,8 +62,9 @@ class FinalBackups:
                 await self._request(record)
 
     async def expect_made(self, database: UUID) -> None:
-        """Before anything is destroyed. Raises `FinalBackupPending` while it has to wait; one that failed is asked for
-        again. A backup that was cancelled by an operator, or has been deleted since, is waived."""
+        """Checks, before anything is destroyed, that there is a final backup. Raises `FinalBackupPending` while the
+        destruction has to wait; a backup that failed is asked for again. One that was cancelled by an operator, or has
+        been deleted since, is waived."""
         failed = False
         async with transaction():
             record = await databases.find_for_update(database)
@@ -99,7 +101,7 @@ class FinalBackups:
 
 
 async def waive(database: UUID) -> None:
-    """By an operator, for one deleted database: its data goes without a final backup. Raises `NotFound` or
+    """Lets the data of a deleted database go without a final backup, for an operator. Raises `NotFound` or
     `DatabaseNotDeleted`."""
     async with transaction():
         record = await databases.find_for_update(database)

@@ -1,7 +1,7 @@
-"""What keeps a backup: a restoration that is under way needs it until it has ended.
+"""What keeps a backup: a restoration under way needs it until the restoration has ended.
 
-Whoever ends a backup locks its row and looks afterwards; whoever begins a restoration locks it too, and looks whether
-it is still complete. So of the two one sees the other.
+A transaction that ends a backup locks its row, and looks for restorations afterwards; one that begins a restoration
+locks the row too, and looks whether the backup is still completed. So one of the two sees the other.
 """
 
 from uuid import UUID
@@ -24,7 +24,8 @@ class _Restored(msgspec.Struct, frozen=True):
 
 
 async def hold(backup: UUID) -> None:
-    """For a restoration that is accepted in the current transaction. Raises `NotFound` or `BackupNotCompleted`."""
+    """Locks the backup for a restoration that is accepted in the current transaction. Raises `NotFound` or
+    `BackupNotCompleted`."""
     status = await fetch_value(BackupStatus, "SELECT status FROM backups WHERE uuid = $1 FOR SHARE", backup)
     if status is None or status is BackupStatus.DELETED:
         raise NotFound(BACKUP)
@@ -33,7 +34,7 @@ async def hold(backup: UUID) -> None:
 
 
 async def expect_unneeded(backup: UUID) -> None:
-    """With its row locked. Raises `BackupBeingRestored`."""
+    """Raises `BackupBeingRestored` while a restoration needs the backup, whose row must be locked."""
     found = await fetch_one(
         _Restored,
         """

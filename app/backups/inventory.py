@@ -11,7 +11,7 @@ from app.core.errors import InvalidField, NotFound
 from app.store.session import fetch_all, fetch_scalar, fetch_values
 
 SHORTEST_PREFIX = 4
-"""The least characters of a uuid that identify a backup."""
+"""The fewest characters of a uuid that identify a backup."""
 
 
 class BackupLine(msgspec.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class BackupLine(msgspec.Struct, kw_only=True):
 
 
 class BackupFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """None lets all pass."""
+    """What the backups have to match. A None matches all."""
 
     team: str | None = None
     """A team's id or full name."""
@@ -43,7 +43,7 @@ class BackupFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackupTotal(msgspec.Struct, frozen=True):
-    """Of the matching ones."""
+    """The number of the matching backups, and what they take in the store."""
 
     number: int
     stored_bytes: int
@@ -64,12 +64,13 @@ _TOTAL = f"SELECT count(*) AS number, coalesce(sum(b.stored_bytes), 0)::bigint A
 
 
 async def list_lines(filters: BackupFilters, limit: int | None = None) -> list[BackupLine]:
-    """The matching backups, newest first; all of them when `limit` is None. Deleted ones only by their status."""
+    """The matching backups, newest first; all of them when `limit` is None. Deleted ones only if the filter asks for
+    that status."""
     return await fetch_all(BackupLine, _LINES, *_values(filters), limit)
 
 
 async def total(filters: BackupFilters) -> BackupTotal:
-    """How many match, and what they take in the store."""
+    """How many backups match, and what they take in the store."""
     return (await fetch_all(BackupTotal, _TOTAL, *_values(filters)))[0]
 
 
@@ -94,7 +95,7 @@ async def resolve(reference: str) -> UUID:
 
 
 async def team_name(team_id: int) -> str:
-    """Of a team that has backups."""
+    """The name of a team that has backups."""
     sql = "SELECT t.name FROM backups b JOIN teams t ON t.id = b.team_id WHERE t.id = $1 LIMIT 1"
     return await fetch_scalar(str, sql, team_id)
 

@@ -63,17 +63,17 @@ async def describe(
 
 
 def password_of(manifest: BackupManifest, key: BackupKey) -> str:
-    """The database's own. Raises `BackupDamaged`."""
+    """The password of the database's own login. Raises `BackupDamaged`."""
     return key.open(manifest.sealed_password, _PASSWORD)
 
 
 def user_password_of(user: ManifestUser, key: BackupKey) -> str:
-    """That of one of its users. Raises `BackupDamaged`."""
+    """The password of one of the database's users. Raises `BackupDamaged`."""
     return key.open(user.sealed_password, _of_user(user.db_username))
 
 
 def limits_of(quotas: Quotas) -> dict[str, float]:
-    """Those that the database has of its own, by the names of `Quotas`."""
+    """The limits that the database has of its own, by the names of `Quotas`."""
     every = {
         "storage_hard_limit_gb": quotas.storage_hard_limit_gb,
         "connection_hard_limit": quotas.connection_hard_limit,
@@ -83,7 +83,7 @@ def limits_of(quotas: Quotas) -> dict[str, float]:
 
 
 def quotas_of(manifest: BackupManifest) -> Quotas:
-    """The opposite."""
+    """The opposite of `limits_of`."""
     limits = manifest.limits
     connections, percent = limits.get("connection_hard_limit"), limits.get("warning_threshold_pct")
     return Quotas(

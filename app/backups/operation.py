@@ -18,7 +18,8 @@ _UNIT = "bytes"
 
 
 async def find_operation(record: BackupRecord) -> OperationRecord | None:
-    """The open one, locked. The database's row is locked before, and the backup's after it, where all are."""
+    """The open operation of the backup, with its row locked, or None. Where all are locked, the database's row comes
+    before it, and the backup's after it."""
     if record.database_id is None:
         return None
     name = backup_workflow_id(record.uuid)
@@ -27,7 +28,7 @@ async def find_operation(record: BackupRecord) -> OperationRecord | None:
 
 
 async def note_bytes(operation: OperationRecord, done: int, expected: int) -> None:
-    """So many of its bytes were read, of as many as are to be expected."""
+    """Reports that so many of the dump's bytes were read, of as many as are expected."""
     if operation.cancel_requested_at is None:
         so_far = OperationProgress(done=done, total=max(done, expected), unit=_UNIT)
         await progress.begin(operation, DUMP, so_far)
@@ -35,7 +36,7 @@ async def note_bytes(operation: OperationRecord, done: int, expected: int) -> No
 
 async def cancel_backup(operation: OperationRecord) -> None:
     """Ends the backup before it is whole, with the database's and the operation's rows locked. Raises
-    `OperationNotCancellable` when it has just become so."""
+    `OperationNotCancellable` when the backup is over by now."""
     assert operation.undo is not None, "it is cancellable"
     backup = UUID(operation.undo["backup"])
     if not await mark_cancelled(backup):
@@ -46,7 +47,8 @@ async def cancel_backup(operation: OperationRecord) -> None:
 
 
 async def mark_cancelled(backup: UUID) -> bool:
-    """Says whether it was under way. What is in the store of it is removed later."""
+    """Marks a backup under way as cancelled, and returns whether it was under way. What the store has of it is removed
+    later."""
     return bool(
         await execute(
             "UPDATE backups SET status = 'cancelled', changed_at = now()"

@@ -20,7 +20,7 @@ class BackupTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     plans: Plans
     hour: timedelta
-    """What policies count in; a day is 24 of them."""
+    """The unit that policies count in; a day is 24 of them."""
     limits: BackupLimits
     tests_at_once: int = 1
     """Restore tests by schedule under way at once in a region."""
@@ -40,7 +40,7 @@ class BackupTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of `backup_policies`. Null means the plan's."""
+    """A row of `backup_policies`. A null means the plan's value."""
 
     enabled: bool | None = None
     every_hours: int | None = None
@@ -51,13 +51,13 @@ class PolicyRecord(msgspec.Struct, frozen=True, kw_only=True):
     test_at: datetime | None = None
 
     def over(self, rules: BackupRules) -> BackupRules:
-        """What is in force."""
+        """The rules in force: this row's values, with the plan's `rules` where it has none."""
         own = {name: getattr(self, name) for name in BackupRules.__struct_fields__}
         return msgspec.structs.replace(rules, **{name: value for name, value in own.items() if value is not None})
 
 
 async def find(database_id: int) -> PolicyRecord:
-    """The database's own, be it empty."""
+    """The database's own policy; an empty one if it has none."""
     found = await fetch_one(
         PolicyRecord,
         "SELECT enabled, every_hours, keep_days, keep_last, test_every_days, backup_at, test_at FROM backup_policies"
@@ -68,7 +68,7 @@ async def find(database_id: int) -> PolicyRecord:
 
 
 async def find_rules(plans: Plans, database_id: int | None, plan: str) -> BackupRules:
-    """What is in force for a database of that plan; the plan's where the database is not in our records."""
+    """The rules in force for a database of that plan; the plan's own where the database is not in our records."""
     rules = plans.by_name[plan].backups
     return rules if database_id is None else (await find(database_id)).over(rules)
 
@@ -109,17 +109,18 @@ async def change(terms: BackupTerms, database: DatabaseRecord, wanted: ChangeBac
 
 
 async def schedule(database_id: int, at: datetime | None) -> None:
-    """When the next backup is due."""
+    """Records when the next backup is due."""
     await execute("UPDATE backup_policies SET backup_at = $2 WHERE database_id = $1", database_id, at)
 
 
 async def schedule_test(database_id: int, at: datetime | None) -> None:
-    """When the next restore test is due."""
+    """Records when the next restore test is due."""
     await execute("UPDATE backup_policies SET test_at = $2 WHERE database_id = $1", database_id, at)
 
 
 async def schedule_tested(terms: BackupTerms, database_id: int, rules: BackupRules) -> None:
-    """So long after the newest proof; at once where there is a backup and none was ever proven."""
+    """Schedules the next restore test: `test_every_days` after the newest one, or at once where there is a completed
+    backup and none was ever tested."""
     await execute(
         """
         UPDATE backup_policies SET test_at = (
@@ -134,8 +135,8 @@ async def schedule_tested(terms: BackupTerms, database_id: int, rules: BackupRul
 
 
 def next_backup(terms: BackupTerms, database: UUID, rules: BackupRules, now: datetime) -> datetime:
-    """The first moment after `now` that is the database's own in each interval. All databases together are spread
-    evenly over it, wherever they came from and whenever they were made."""
+    """The next time after `now` at which the database's own moment in the interval comes. All databases together are
+    spread evenly over the interval, wherever they came from and whenever they were made."""
     interval = (rules.every_hours * terms.hour).total_seconds()
     place = database.int % 1_000_003 / 1_000_003 * interval
     elapsed = (now.timestamp() - place) % interval

@@ -15,7 +15,7 @@ from app.store.sealed import SealedColumn
 from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch_value, fetch_values
 
 SEALED_KEY = SealedColumn(table="backups", column="wrapped_key", row="s.uuid::text")
-"""Kept beside the store. `app.backups.storage.keys.key_place` is the place of one."""
+"""The sealed keys, which the store keeps too. `app.backups.storage.keys.key_place` is the place of one."""
 
 
 class BackupRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class BackupRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def over(self) -> bool:
-        """It has ended, and nothing can be restored from it."""
+        """Whether it has ended and nothing can be restored from it."""
         return not self.under_way and self.status is not BackupStatus.COMPLETED
 
     @property
@@ -102,17 +102,17 @@ _SELECT = f"SELECT {COLUMNS} FROM backups b"  # noqa: S608 - our own words
 
 
 async def find(backup: UUID) -> BackupRecord | None:
-    """In whatever state, whosever it is."""
+    """The backup, in whatever state, of any team."""
     return await fetch_one(BackupRecord, f"{_SELECT} WHERE b.uuid = $1", backup)
 
 
 async def find_for_update(backup: UUID) -> BackupRecord | None:
-    """The same, locked until the end of the transaction. Whoever locks its database too does so before."""
+    """The same, with its row locked until the end of the transaction. Lock its database first, if you lock both."""
     return await fetch_one(BackupRecord, f"{_SELECT} WHERE b.uuid = $1 FOR NO KEY UPDATE", backup)
 
 
 async def find_owned(backup: UUID, team_ids: list[int]) -> BackupRecord | None:
-    """One of these teams', unless it was deleted."""
+    """The backup, if it is one of these teams' and was not deleted."""
     return found(
         await fetch_one(
             BackupRecord,
@@ -129,12 +129,13 @@ async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> 
 
 
 async def list_of_database(database_id: int, *, after: UUID | None, limit: int) -> list[BackupRecord]:
-    """The backups of a database, newest first, from the one that follows `after` on; none when that is not its."""
+    """The backups of a database, newest first, from the one that follows `after` on; none when that is not a backup of
+    the database."""
     return await fetch_all(BackupRecord, _PAGE_OF_DATABASE, database_id, after, limit)
 
 
 async def team_of(backup: UUID, team_ids: list[int]) -> int | None:
-    """Which of these teams has it, or had it until it was deleted."""
+    """Which of these teams has the backup, or had it until it was deleted."""
     return await fetch_value(
         int, "SELECT team_id FROM backups WHERE uuid = $1 AND team_id = any($2::bigint[])", backup, team_ids
     )
@@ -145,14 +146,15 @@ async def was_of_database(backup: UUID, database_id: int) -> bool:
 
 
 SILENT_SECONDS = 60
-"""So long after its last sign of life an attempt is over."""
+"""An attempt counts as over so many seconds after its last sign of life."""
 
 HELD = (
     "EXISTS (SELECT FROM restorations r WHERE r.ended_at IS NULL AND (r.backup_uuid = backups.uuid"
     " OR r.before_uuid = backups.uuid))"
 )
-"""Of a row of `backups`: whether a restore that is under way reads it, or would have to. Look with the row locked, and
-not in the statement that locks it: one that has waited for a lock sees other tables as they were before."""
+"""SQL on a row of `backups`: whether a restore that is under way reads the backup, or would have to. Look with the row
+locked, and not in the statement that locks it: a statement that has waited for a lock sees other tables as they were
+before."""
 
 
 LOST = (
@@ -160,8 +162,8 @@ LOST = (
     " FROM restorations r WHERE r.database_id = d.id AND (r.kind = 'move' OR r.outcome = 'completed')"
     " ORDER BY r.id DESC LIMIT 1), false))"
 )
-"""Of a row `d` of `databases`: whether its host was lost, and what lies on its new one is not whole. A restore in place
-that begins meanwhile changes that only when it is completed. Whoever acts on it looks with the row locked."""
+"""SQL on a row `d` of `databases`: whether its host was lost, and the data on its new one is not whole. A restore in
+place that begins meanwhile changes that only when it is completed. To act on it, look with the row locked."""
 
 
 async def is_lost(database_id: int) -> bool:
@@ -187,7 +189,7 @@ async def stored_by(team_id: int) -> Stored:
 
 
 async def under_way_of(database_id: int, kind: BackupKind | None = None) -> list[UUID]:
-    """Without `kind` those of every kind."""
+    """The backups under way of the database; without `kind`, those of every kind."""
     return await fetch_values(
         UUID,
         "SELECT uuid FROM backups WHERE database_id = $1 AND status IN ('pending', 'running')"
@@ -209,7 +211,7 @@ async def unattended_of(database_id: int) -> list[UUID]:
 
 
 async def find_newest(database_id: int) -> BackupRecord | None:
-    """The newest that is completed: the one whose data is the latest."""
+    """The newest completed backup of the database: the one whose data is the latest."""
     return await fetch_one(
         BackupRecord,
         f"{_SELECT} WHERE b.database_id = $1 AND b.status = 'completed' ORDER BY b.consistent_at DESC LIMIT 1",
@@ -217,7 +219,7 @@ async def find_newest(database_id: int) -> BackupRecord | None:
     )
 
 
-# One that was taken since began after the end of the restoration: no dump runs while data is exchanged.
+# A backup that was taken since began after the end of the restoration: no dump runs while data is exchanged.
 RESTORED = """
 SELECT r.database_uuid, r.backup_uuid FROM (
     SELECT DISTINCT ON (r.database_id) r.database_id, d.uuid AS database_uuid, r.backup_uuid, r.ended_at
@@ -228,12 +230,12 @@ WHERE r.backup_uuid IS NOT NULL AND NOT EXISTS (
     SELECT FROM backups b
     WHERE b.database_id = r.database_id AND b.status = 'completed' AND b.started_at > r.ended_at)
 """
-"""For databases `d`, `{which}` of them, that were last restored from a backup: both uuids. The backup may be another
-database's, or gone."""
+"""SQL on those databases `d` for which `{which}` holds, and that were last restored from a backup: the uuids of both.
+The backup may be another database's, or gone."""
 
 
 async def delete_gone_backups(limit: int, age: timedelta) -> int:
-    """Those that ended so long ago and of which the store has nothing. See `app.upkeep.sweep`."""
+    """Deletes the rows of backups that ended so long ago and of which the store has nothing. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM backups WHERE id IN (
@@ -247,8 +249,8 @@ async def delete_gone_backups(limit: int, age: timedelta) -> int:
 
 
 async def find_restored(database: UUID) -> BackupRecord | None:
-    """The backup that the database was last restored from, in place or on another host, if it is completed and none of
-    the database was taken since. What is newer by its moment, such as the one that is taken before a restore, holds
+    """The backup that the database was last restored from, in place or on another host, if it is completed and no other
+    was taken of the database since. A backup of a later moment, such as the one that is taken before a restore, holds
     what was replaced."""
     return await fetch_one(
         BackupRecord,

@@ -1,4 +1,4 @@
-"""A backup is asked for: its row and its operation, in the transaction of whoever asks. Its turn comes by
+"""Asking for a backup: its row and its operation are written in the caller's transaction. Its turn comes by
 `app.backups.admission`."""
 
 from typing import Any
@@ -24,11 +24,11 @@ PRIORITIES = {
     BackupKind.FINAL: NORMAL,
     BackupKind.SCHEDULED: UPKEEP,
 }
-"""Somebody waits for it, somebody asked for it, nobody did."""
+"""By whether somebody waits for the backup, somebody asked for it, or nobody did."""
 
 
 class RequestedBackup(msgspec.Struct, frozen=True, kw_only=True):
-    """`start` is to be started after the commit; None while others come first."""
+    """`start` is the workflow to start after the commit; None while the backup waits for its turn."""
 
     record: BackupRecord
     start: PendingStart | None
@@ -43,9 +43,9 @@ async def request_backup(
     priority: int | None = None,
     limits: BackupLimits | None = None,
 ) -> RequestedBackup:
-    """Writes a pending backup of a database that has a team and whose row is locked. Those that a client or the
-    schedule asks for can be cancelled by their operations; what else waits for one cancels it with itself. With
-    `limits` it begins at once where there is room; else with the next look at what waits, a second later at most."""
+    """Writes a pending backup of a database that has a team and whose row is locked. A backup that a client or the
+    schedule asks for can be cancelled by its operation; whatever else waits for a backup cancels it with itself. With
+    `limits` it begins at once where there is room; else with the next look at the queue, a second later at most."""
     assert database.team_id is not None, "nothing of a database that is nobody's is kept"
     uuid = new_uuid()
     await execute(

@@ -58,8 +58,8 @@ class RestoreTestRuns:
         self._limit = limit
 
     async def run(self, test: ProveBackupInput) -> ProofStatus:
-        """Until its result is recorded. Raises `NotWanted` when it is over or the backup is gone; `EngineError` and
-        `BackupStoreError` when another attempt may succeed."""
+        """Runs the test until its result is recorded. Raises `NotWanted` when the test is over or the backup is gone;
+        `EngineError` and `BackupStoreError` when another attempt may succeed."""
         scratch = None
         try:
             scratch = await self._add_scratch(test)
@@ -78,7 +78,7 @@ class RestoreTestRuns:
         return ended.proof_status
 
     async def _add_scratch(self, test: ProveBackupInput) -> DatabaseRecord:
-        """On a host with room, in the place of what an attempt that died has left."""
+        """Adds a scratch database on a host with room, in place of the one that an attempt that died has left."""
         left = await restore_tests.find_scratch(test.backup)
         if left is not None:
             await end_scratch(left)
@@ -125,14 +125,15 @@ class RestoreTestRuns:
             await restore_tests.note_proven(self._terms, test, report)
 
     async def _note_final(self, test: ProveBackupInput, scratch: DatabaseRecord, fault: Exception) -> None:
-        """Another attempt would end the same way; unless the backup was deleted meanwhile, or the scratch was."""
+        """Records a failure that another attempt would meet too, unless the backup was deleted meanwhile, or the
+        scratch was."""
         if (over := await _beat(test, scratch.uuid)) is not None:
             raise NotWanted(over)
         await restore_tests.note_failed(self._terms, test, _for_team(fault))
 
 
 async def _make(adapter: EngineAdapter, scratch: DatabaseRecord, box: SecretBox) -> None:
-    """Nobody is ever let in."""
+    """Creates the scratch database, to which nobody is ever let in."""
     tenant = tenant_of(scratch, box)
     async with database_lock(scratch.uuid):
         if not await prolong_scratch(scratch.uuid, _LASTING):
@@ -145,13 +146,13 @@ async def _make(adapter: EngineAdapter, scratch: DatabaseRecord, box: SecretBox)
 
 
 async def _beat(test: ProveBackupInput, scratch: UUID) -> str | None:
-    """Keeps the scratch; returns why the test is over, if it is."""
+    """Prolongs the scratch database, and returns why the test is over, if it is."""
     wanted = await restore_tests.note_sign_of_life(test) and await prolong_scratch(scratch, _LASTING)
     return None if wanted else "the restore test is over"
 
 
 async def _end_quietly(scratch: UUID) -> None:
-    """Our own database may be away; it is destroyed at its time then."""
+    """Ends the scratch database. Our own database may be away: the scratch is destroyed at its time then."""
     with contextlib.suppress(Exception):
         async with asyncio.timeout(5):
             await end_scratch(scratch)

@@ -34,13 +34,13 @@ class RequestedTest(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """Which test of the backup it is."""
     start: PendingStart | None
-    """None where that one is under way already, or has failed."""
+    """None where that test is under way already, or has failed."""
 
 
 async def request_test(terms: BackupTerms, record: BackupRecord, *, scheduled: bool = False) -> RequestedTest:
-    """Has a backup tested whose row is locked, and that of its database; one whose test is under way is not tested
-    twice. One of the schedule is begun by the relay. Where no host serves its region, neither does a worker: the test
-    has failed then. Raises `BackupNotCompleted`."""
+    """Has a backup tested whose row is locked, as its database's is; one whose test is under way is not tested twice.
+    The relay begins a scheduled test. Where no host serves the backup's region, no worker does either: the test has
+    failed then. Raises `BackupNotCompleted`."""
     if record.status is not BackupStatus.COMPLETED:
         raise BackupNotCompleted(record.status.value)
     if record.proof_status is ProofStatus.RUNNING:
@@ -88,14 +88,16 @@ SELECT uuid FROM (
 
 
 async def find_due_tests(most: int, at_once: int, *, without: list[UUID]) -> list[UUID]:
-    """Databases, deleted ones too, of which a restore test is due, the longest due first, but for those: as many as
-    there is room for, with `at_once` in a region. Those that somebody asked for take none of these places: each team's
-    bound limits them. Nor does one whose backup is gone: it ends by itself, and its row stays as it was."""
+    """The databases, deleted ones too, of which a restore test is due, the longest due first, except those of
+    `without`: as many as there is room for, with `at_once` tests in a region. Tests that somebody asked for take none
+    of these places: each team's bound limits them. Nor does a test whose backup is gone: it ends by itself, and its row
+    stays as it was."""
     return await fetch_values(UUID, _DUE, most, without, at_once)
 
 
 async def request_due_test(terms: BackupTerms, database: UUID) -> bool:
-    """Has the newest backup tested, where that is due. The next one is due so long after its end."""
+    """Has the database's newest backup tested, where a test is due; returns whether one begins. The end of the test
+    says when the next is due."""
     async with transaction():
         subject = await databases.find_for_update(database)
         if subject is None:
@@ -129,19 +131,19 @@ def _check_wanted(test: ProveBackupInput, record: BackupRecord | None) -> Backup
 
 
 async def find_scratch(backup: UUID) -> UUID | None:
-    """The database that its last test restored into."""
+    """The database that the backup's last test restored into."""
     return await fetch_value(
         UUID, "SELECT d.uuid FROM backups b JOIN databases d ON d.id = b.scratch_id WHERE b.uuid = $1", backup
     )
 
 
 async def keep_scratch(backup: UUID, scratch: DatabaseRecord) -> None:
-    """In the transaction that makes its row."""
+    """Records the scratch database of the backup's test, in the transaction that makes its row."""
     await execute("UPDATE backups SET scratch_id = $2, proof_beat_at = now() WHERE uuid = $1", backup, scratch.id)
 
 
 async def note_sign_of_life(test: ProveBackupInput) -> bool:
-    """False when the test is over."""
+    """Records a sign of life of the test; False when the test is over."""
     return bool(
         await execute(
             "UPDATE backups SET proof_beat_at = now() WHERE uuid = $1 AND proof_number = $2"
@@ -153,7 +155,7 @@ async def note_sign_of_life(test: ProveBackupInput) -> bool:
 
 
 async def note_proven(terms: BackupTerms, test: ProveBackupInput, report: LoadReport) -> None:
-    """It came back equal."""
+    """Records that what came back is equal to what was backed up."""
     await _finish(
         terms,
         test,
@@ -167,19 +169,19 @@ async def note_proven(terms: BackupTerms, test: ProveBackupInput, report: LoadRe
 
 
 async def note_mismatch(terms: BackupTerms, test: ProveBackupInput, found: ContentsDiffer) -> None:
-    """Something else came back."""
+    """Records that something else came back than what was backed up."""
     encoded = msgspec.json.encode(found.differences).decode()
     changes = "proof_differences = $3::jsonb, proof_error = NULL, proof_tables = NULL, proof_rows = NULL"
     await _finish(terms, test, ProofStatus.MISMATCH, changes, encoded)
 
 
 async def note_failed(terms: BackupTerms, test: ProveBackupInput, error: str) -> None:
-    """It could not be run to its end. `error` is for the backup's team."""
+    """Records that the test could not be run to its end. `error` is for the backup's team."""
     await _finish(terms, test, ProofStatus.FAILED, "proof_error = $3, proof_differences = NULL", error[:_MAX_ERROR])
 
 
 async def note_trouble(test: ProveBackupInput, error: str) -> None:
-    """What the last attempt met, for whoever gives the test up."""
+    """Records what the last attempt met, for `give_up`."""
     await execute(
         "UPDATE backups SET proof_error = $3, proof_beat_at = NULL WHERE uuid = $1 AND proof_number = $2"
         " AND proof_status = 'running'",
@@ -190,7 +192,7 @@ async def note_trouble(test: ProveBackupInput, error: str) -> None:
 
 
 async def give_up(terms: BackupTerms, test: ProveBackupInput) -> None:
-    """As many attempts have failed as are made."""
+    """Records that the test failed: as many attempts have failed as are made."""
     record = await records.find(test.backup)
     error = record.proof_error if record is not None else None
     await note_failed(terms, test, error or "The worker that was at it stopped.")
@@ -199,7 +201,7 @@ async def give_up(terms: BackupTerms, test: ProveBackupInput) -> None:
 async def _finish(
     terms: BackupTerms, test: ProveBackupInput, status: ProofStatus, changes: str, *arguments: str | float | datetime
 ) -> None:
-    """Once: a test that has ended stays as it is."""
+    """Ends the test, once: a test that has ended stays as it is."""
     async with transaction():
         await databases.find_for_update(test.database)
         record = await records.find_for_update(test.backup)

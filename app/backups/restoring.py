@@ -1,5 +1,5 @@
-"""Loading a backup into an empty database and comparing what is there then with what it holds: the one way back, for
-restore tests and for every restore."""
+"""Loading a backup into an empty database and comparing what is there then with what the backup holds: the one way
+back, for restore tests and for every restore."""
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,7 +22,7 @@ class ContentsDiffer(Exception):
     """What was restored is not what was backed up."""
 
     def __init__(self, differences: list[Difference]) -> None:
-        """The first hundred, by name."""
+        """`differences` are the first hundred, by name."""
         super().__init__(f"{len(differences)} objects were restored otherwise than they were backed up")
         self.differences = differences
 
@@ -37,8 +37,8 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def open_backup(store: BackupStore, backup: BackupRecord | UUID) -> tuple[BackupManifest, BackupKey]:
-    """Its manifest and key; by its uuid alone where our own record is lost. Raises `BackupDamaged`, `BackupMissing`,
-    `StoreUnavailable`, `StoreRefused`."""
+    """The backup's manifest and key; found by its uuid alone where our own record is lost. Raises `BackupDamaged`,
+    `BackupMissing`, `StoreUnavailable`, `StoreRefused`."""
     if isinstance(backup, BackupRecord) and backup.wrapped_key is not None:
         uuid, key = backup.uuid, store.open_key(backup.uuid, backup.wrapped_key)
     else:
@@ -56,9 +56,9 @@ async def load_backup(
     becomes: Tenant | None = None,
     through: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]] = lambda chunks: chunks,
 ) -> LoadReport:
-    """Loads it into the tenant's empty database with the tenant's own rights, and compares all it holds. Whatever it
-    raises, `EngineAdapter.clear` has to come before another attempt. `becomes`: see `EngineAdapter.load`. `through` is
-    what the dump passes on its way.
+    """Loads the backup into the tenant's empty database with the tenant's own rights, and compares all that the
+    database holds then with the manifest. Whatever this raises, `EngineAdapter.clear` has to come before another
+    attempt. `becomes`: see `EngineAdapter.load`. `through` is what the dump passes on its way.
 
     Raises `ContentsDiffer`; `LoadRefused` and `HostUnavailable` of the engine; `BackupDamaged`, `BackupMissing`,
     `IdentityNeeded`, `StoreUnavailable` and `StoreRefused` of the store.

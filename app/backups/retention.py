@@ -22,8 +22,8 @@ from app.store.session import execute, fetch_all, fetch_values, transaction
 
 FULL = "The team's backups take as much in the store as its tier allows."
 BEFORE_CHANGES = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
-"""They keep what there is before something else is done, which goes on where nothing is there to be kept, and waits for
-them."""
+"""The kinds that keep what there is before something else is done. That waits for them, and goes on where there is
+nothing to be kept."""
 
 _REMOVABLE = """
 status IN ('failed', 'cancelled', 'expired', 'deleted') AND removed_at IS NULL
@@ -32,7 +32,8 @@ AND coalesce(beat_at < now() - make_interval(secs => $3), true) AND coalesce(loc
 
 
 async def keep_until(terms: BackupTerms, record: BackupRecord, at: datetime) -> datetime | None:
-    """When a backup of that moment expires; None: never. What a client asked for without saying how long is kept."""
+    """When a backup of the moment `at` expires. None if never: a backup that a client asked for without saying how long
+    is kept."""
     if record.keep_days is not None:
         return at + terms.days(record.keep_days)
     if record.kind is BackupKind.MANUAL:
@@ -41,7 +42,7 @@ async def keep_until(terms: BackupTerms, record: BackupRecord, at: datetime) -> 
     return at + terms.days(rules.keep_days)
 
 
-# As `expire` decides it, so that what its rules keep for good is no work of each look.
+# As `expire` decides it, so that backups that the rules keep for good are no work for each look.
 _EXPIRING = f"""
 WITH due AS (
     SELECT DISTINCT database_uuid FROM backups
@@ -63,8 +64,8 @@ GROUP BY kept.database_uuid ORDER BY min(kept.expires_at), kept.database_uuid LI
 
 
 async def find_expiring(plans: Plans, most: int, *, without: list[UUID]) -> list[UUID]:
-    """Databases, there or gone, with a backup that may go because its time is over, the longest over first, but for
-    those."""
+    """The databases, existing or gone, with a backup that may go because its time is over, the longest over first,
+    except those of `without`."""
     keep_last = {name: plan.backups.keep_last for name, plan in plans.by_name.items()}
     return await fetch_values(UUID, _EXPIRING, most, without, list(keep_last), list(keep_last.values()))
 
@@ -74,14 +75,15 @@ class _Held(msgspec.Struct, frozen=True):
     database: UUID
     stored_bytes: int
     place: int
-    """Among those of its database, the newest first. The one that it was last restored from counts as that."""
+    """Its place among the backups of its database, the newest first. The one that the database was last restored from
+    counts as the newest."""
     keep_last: int | None
-    """The database's own, where it has one."""
+    """The database's own setting, where it has one."""
     plan: str
-    """That of its database, as the newest of them has it."""
+    """The plan of its database, as the database's newest backup has it."""
     kind: BackupKind
     of_kind: int
-    """Its place among those of its kind and its database, the one first that was asked for last."""
+    """Its place among the backups of its kind and its database, the last one asked for first."""
     held: bool
 
     def stays(self, plans: Plans) -> bool:
@@ -89,7 +91,7 @@ class _Held(msgspec.Struct, frozen=True):
         return self.place <= (self.keep_last or plans.by_name[self.plan].backups.keep_last)
 
     def may_go_early(self, plans: Plans) -> bool:
-        """Whether nobody asked for it and nothing needs it. Of those that are taken before a change the newest of its
+        """Whether nobody asked for it and nothing needs it. Of the backups taken before a change, the newest of its
         kind stays: it is the way back, or a destruction waits for it."""
         by_itself = self.kind is BackupKind.SCHEDULED or (self.kind in BEFORE_CHANGES and self.of_kind > 1)
         return by_itself and not self.held and not self.stays(plans)
@@ -116,14 +118,14 @@ class _Room(msgspec.Struct, frozen=True):
     early: list[_Held]
     staying: list[_Held]
     reached: TeamLimitReached | None
-    """Why there is none."""
+    """Why there is no room; None if there is."""
 
 
 async def make_room(plans: Plans, team_id: int, *, counted: bool = False) -> bool:
-    """Whether the team's backups take less than its tier has them take, and, with `counted`, are fewer than it has it
-    keep. Until they are, the oldest of those that nobody asked for go before their time, but never those that
-    `keep_last` protects, one that is being restored, or the newest that was taken before a deletion, or a restore, of
-    its database. In a transaction."""
+    """Makes room for one more backup, in a transaction; returns whether the team's backups take less than its tier
+    allows and, with `counted`, are fewer than it allows. Until they are, the oldest that nobody asked for go before
+    their time, but never those that `keep_last` protects, one that is being restored, or the newest that was taken
+    before a deletion, or a restore, of its database."""
     while True:
         room = await _find_room(plans, team_id, counted=counted)
         # What a restoration needs by now is seen as such by another look.
@@ -132,13 +134,13 @@ async def make_room(plans: Plans, team_id: int, *, counted: bool = False) -> boo
 
 
 async def has_room(plans: Plans, team_id: int) -> bool:
-    """Whether `make_room`, with `counted`, would make it."""
+    """Whether `make_room`, with `counted`, would make room."""
     return (await _find_room(plans, team_id, counted=True)).reached is None
 
 
 async def check_before_restore(plans: Plans, team_id: int, database: UUID) -> None:
-    """Whether a restore may take one more backup of what there is. One of each database is taken whatever the tier
-    says, so that no team is kept from its way back; what is beyond that and goes before its time makes room. Raises
+    """Checks that a restore may take one more backup of what there is. One of each database is taken whatever the tier
+    says, so that no team is kept from its way back; any beyond that one may go before their time to make room. Raises
     `TeamLimitReached` where `keep_last` leaves none."""
     room = await _find_room(plans, team_id, counted=True)
     before = [one for one in room.staying if one.database == database and one.kind is BackupKind.BEFORE_RESTORE]
@@ -177,8 +179,8 @@ class _RetainedBackup(msgspec.Struct, frozen=True):
 
 async def expire(terms: BackupTerms, database: UUID) -> int:
     """Ends the database's backups whose time is over, but for the newest that its rules keep whatever their age, and
-    those that a restore needs. The one that it was last restored from counts as the newest: that has what the database
-    has. Returns how many."""
+    those that a restore needs. The one that the database was last restored from counts as the newest: it has what the
+    database has. Returns how many ended."""
     async with transaction():
         restored = await records.find_restored(database)
         kept = await fetch_all(
@@ -191,7 +193,7 @@ async def expire(terms: BackupTerms, database: UUID) -> int:
         )
         if not kept:
             return 0
-        # Locked by their ids, as everybody does who locks several.
+        # Locked in the order of their ids, as everywhere where several are locked.
         kept.sort(key=lambda one: (one.consistent_at, one.id), reverse=True)
         rules = await find_rules(terms.plans, kept[0].database_id, kept[0].plan)
         first = sorted(kept, key=lambda one: restored is None or one.uuid != restored.uuid)
@@ -202,7 +204,7 @@ async def expire(terms: BackupTerms, database: UUID) -> int:
 async def _end_unneeded(expired: list[int]) -> list[int]:
     """Ends these backups, but for those that a restoration needs; returns the latter, which end at a later look. In a
     transaction."""
-    # Before the look: who waits for a row's lock sees other tables as they were before.
+    # Before the look: a statement that waits for a row's lock sees other tables as they were before.
     await execute("SELECT 1 FROM backups WHERE id = any($1::bigint[]) ORDER BY id FOR NO KEY UPDATE", expired)
     ended = await fetch_values(
         int,
@@ -214,9 +216,10 @@ async def _end_unneeded(expired: list[int]) -> list[int]:
 
 
 async def find_removable(region: str, most: int, *, without: list[UUID]) -> list[UUID]:
-    """Backups of this region that have ended, of which the store may still have something, but for those; and such of
-    regions without a host, which no worker serves any more. One whose last attempt may still write waits until that one
-    has ended, or is silent for long; one that Object Lock keeps waits for the end of that."""
+    """The backups of this region that have ended and of which the store may still have something, except those of
+    `without`; and such backups of regions without a host, which no worker serves any more. A backup whose last attempt
+    may still write waits until the attempt has ended, or has been silent for long; one that Object Lock keeps waits for
+    the end of the lock."""
     return await fetch_values(
         UUID,
         f"""
@@ -232,8 +235,8 @@ async def find_removable(region: str, most: int, *, without: list[UUID]) -> list
 
 
 async def remove(store: BackupStore, backup: UUID) -> None:
-    """Removes what the store has of a backup that has ended. One that Object Lock keeps is left to the first look
-    after that. Raises `BackupStoreError`."""
+    """Removes what the store has of a backup that has ended. One that Object Lock keeps is left to the first look after
+    the lock's end. Raises `BackupStoreError`."""
     record = await records.find(backup)
     if record is None or not record.over:
         return

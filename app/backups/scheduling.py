@@ -36,7 +36,8 @@ SELECT uuid FROM (
 
 
 async def find_due(most: int, *, without: list[UUID]) -> list[UUID]:
-    """Databases of which a backup is due, but for those; of each team only as many as are asked for at once."""
+    """The databases of which a backup is due, except those of `without`; of each team only as many as are asked for at
+    once."""
     return await fetch_values(UUID, _DUE, most, without, _AT_ONCE)
 
 
@@ -70,7 +71,7 @@ async def request_due(terms: BackupTerms, database: UUID) -> bool:
 
 
 async def _refuse(record: DatabaseRecord) -> None:
-    """The team learns that it has no backup of this time."""
+    """Lets the team learn, by a failed backup, that it has none of this time."""
     requested = await request_backup(record, BackupKind.SCHEDULED)
     await ends.fail(requested.record.uuid, FULL)
 
@@ -89,8 +90,8 @@ ORDER BY d.id LIMIT 1000
 
 
 async def enrol(terms: BackupTerms) -> int:
-    """Says when the first backup of each database is due whose policy is on and has no such moment: it is new, was
-    undeleted, or its plan has changed. Returns how many there were."""
+    """Says when the first backup is due of each database whose policy is on, and which has no such time yet: it is new,
+    was undeleted, or its plan has changed. Returns how many there were."""
     enrolled = 0
     for plan, entry in terms.plans.by_name.items():
         for one in await fetch_all(_Unscheduled, _UNSCHEDULED, plan, entry.backups.enabled):

@@ -67,19 +67,21 @@ STORED = Bound(
 
 
 async def take(terms: BackupTerms, principal: Principal, database: UUID, request: TakeBackup) -> Accepted:
-    """The subject is the backup. Raises `NotFound`, `DatabaseNotActive`, `TooManyUnderWay` or `TeamLimitReached`."""
+    """Asks for a backup of the database. The subject is the backup. Raises `NotFound`, `DatabaseNotActive`,
+    `TooManyUnderWay` or `TeamLimitReached`."""
     found = await databases.get_owned(database, principal.team_ids)
     return await _take(terms, await databases.lock_with_team(found), request)
 
 
 async def take_any(terms: BackupTerms, database: UUID, request: TakeBackup) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, for a database of any team."""
     found = await databases.get_live(database)
     return await _take(terms, await databases.lock_with_team(found), request)
 
 
 async def _take(terms: BackupTerms, target: DatabaseRecord, request: TakeBackup) -> Accepted:
-    """With the team and the database locked. A paused one is backed up too: its data is there."""
+    """Asks for the backup, with the team and the database locked. A paused database is backed up too: its data is
+    there."""
     if target.status is DatabaseStatus.PROVISIONING:
         raise DatabaseNotActive(target.status.value)
     assert target.team_id is not None, "it is a team's"
@@ -101,7 +103,7 @@ async def get(principal: Principal, backup: UUID) -> BackupRecord:
 
 
 async def get_any(backup: UUID) -> BackupRecord:
-    """Whosever it is, in whatever state. Raises `NotFound`."""
+    """The backup, of any team and in whatever state. Raises `NotFound`."""
     return require_found(await records.find(backup), BACKUP)
 
 
@@ -138,9 +140,9 @@ async def storage(terms: BackupTerms, principal: Principal, team_id: int) -> Bac
 
 
 async def delete(principal: Principal, backup: UUID, *, locked_in_store: bool = False) -> Accepted:
-    """Nothing can be restored from it any more; its objects go from the store afterwards. One that is being taken for a
-    client or by schedule is stopped. `locked_in_store`: Object Lock keeps backups until they expire. Raises
-    `NotFound`, `BackupInUse`, `BackupBeingRestored` or `BackupProtected`."""
+    """Deletes the backup: nothing can be restored from it any more, and its objects go from the store afterwards. A
+    backup that is being taken for a client or by schedule is stopped. `locked_in_store`: whether Object Lock keeps
+    backups until they expire. Raises `NotFound`, `BackupInUse`, `BackupBeingRestored` or `BackupProtected`."""
     await get(principal, backup)
     locked = await lock(backup)
     record, operation = locked.record, locked.operation
@@ -172,8 +174,8 @@ async def change_policy(
 
 
 async def test(terms: BackupTerms, principal: Principal, backup: UUID) -> Accepted:
-    """Has it proven now; one whose test is under way is not tested twice. The subject is the backup with the number of
-    the test: `read_test_subject` reads it. Raises `NotFound`, `BackupNotCompleted` or `TooManyUnderWay`."""
+    """Has the backup proven now; one whose test is under way is not tested twice. The subject is the backup with the
+    number of the test: `read_test_subject` reads it. Raises `NotFound`, `BackupNotCompleted` or `TooManyUnderWay`."""
     found = await get(principal, backup)
     await get_team(found.team_id, lock=True)
     await databases.find_for_update(found.database)
@@ -184,7 +186,7 @@ async def test(terms: BackupTerms, principal: Principal, backup: UUID) -> Accept
 
 
 async def test_any(terms: BackupTerms, backup: UUID) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, for a backup of any team."""
     found = await get_any(backup)
     note(team_id=found.team_id)
     await databases.find_for_update(found.database)

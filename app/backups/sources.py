@@ -19,7 +19,7 @@ _GIB = 2**30
 
 
 async def find_source(principal: Principal, backup: UUID) -> BackupRecord:
-    """One of the caller's teams' that can be restored. Raises `NotFound`; `BackupNotCompleted`."""
+    """The backup, if it is one of the caller's teams' and can be restored. Raises `NotFound`; `BackupNotCompleted`."""
     record = require_found(await records.find_owned(backup, principal.team_ids), BACKUP)
     if record.status is not BackupStatus.COMPLETED:
         raise BackupNotCompleted(record.status.value)
@@ -39,7 +39,8 @@ def check_engine(record: BackupRecord, engine: Engine) -> None:
 
 
 def is_loadable(form: DumpFormat, *, flavour: str, version: str) -> bool:
-    """Whether a host of this flavour and version can load it: the same flavour, and no older series."""
+    """Whether a host of this flavour and version can load such a dump: it needs the same flavour, and no older
+    series."""
     return form.flavour == flavour and loads_dumps_of(flavour, form.server_version, version)
 
 
@@ -53,8 +54,8 @@ async def hosts_that_take(flavour: str, version: str, octets: int) -> list[int]:
 
 
 async def with_storage_for(octets: int, hosts: Sequence[HostVersion]) -> list[int]:
-    """The ids of those whose databases take so much less than they may. What is being loaded is counted once it is
-    measured."""
+    """The ids of those hosts that have storage for so many bytes more, or have no bound. Data that is being loaded is
+    counted once it is measured."""
     bounded = any(one.storage_gb is not None for one in hosts)
     stored = await stored_on_hosts() if bounded else {}
     return [

@@ -23,7 +23,7 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: BackupStatus
     stored_bytes: int | None
     removed: bool
-    """The store had nothing of it any more."""
+    """Whether the store had nothing of the backup any more."""
 
     @property
     def kept(self) -> bool:
@@ -40,7 +40,7 @@ _SELECT = "SELECT id, uuid, status, stored_bytes, removed_at IS NOT NULL AS remo
 
 
 async def stored_records() -> AsyncIterator[StoredRecord]:
-    """All of them, in pages."""
+    """Yields all records, read in pages."""
     last = 0
     while page := await fetch_all(StoredRecord, f"{_SELECT} WHERE id > $1 ORDER BY id LIMIT {_PAGE}", last):
         for record in page:
@@ -53,9 +53,9 @@ async def stored_record(backup: UUID) -> StoredRecord | None:
 
 
 async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int, *, region: str | None = None) -> bool:
-    """Makes a record of a backup that only the store knows, as this team's, in that region, where it is tested and
-    restored unless another is asked for; without `region` it is that of its database. It is kept for a day at least.
-    False if there is a record already, which stays as it is."""
+    """Makes a record of a backup that only the store knows, as this team's. `region` is where it is tested, and
+    restored unless another region is asked for; without it, the region of its database. The backup is kept for a day at
+    least. False if there is a record already, which stays as it is."""
     return bool(
         await execute(
             """
@@ -93,5 +93,5 @@ async def adopt(manifest: BackupManifest, sealed_key: bytes, team_id: int, *, re
 
 
 async def set_key(backup: UUID, sealed_key: bytes) -> None:
-    """Another form of the same key."""
+    """Replaces the sealed key by another form of the same key."""
     await execute("UPDATE backups SET wrapped_key = $2 WHERE uuid = $1 AND removed_at IS NULL", backup, sealed_key)

@@ -64,7 +64,7 @@ class BackupTaking:
         self._giving_way = giving_way
 
     async def take(self, backup: UUID) -> BackupStatus:
-        """Until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
+        """Takes the backup until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
         `BackupStoreError` when another attempt may succeed."""
         locked = await ends.begin_attempt(backup, self._store.new_key(backup).sealed)
         record = locked.record
@@ -83,8 +83,8 @@ class BackupTaking:
                     manifest = await self._store.put_manifest(manifest, key)
                 await ends.complete(self._terms, manifest)
         except DumpRefused as refusal:
-            # An attempt that was thought dead and this one share the dump's account, and each ends that of the other:
-            # where there was another, only what is said twice counts.
+            # An attempt that was thought dead and this one share the dump's account, and each ends the other's dump:
+            # where there was another attempt, only an error that comes twice counts.
             if record.attempts > 1 and record.error != _for_team(refusal):
                 await _note_quietly(record, _for_team(refusal))
                 raise
@@ -106,7 +106,7 @@ class BackupTaking:
         return ended.status
 
     async def _find_manifest(self, record: BackupRecord, key: BackupKey) -> BackupManifest | None:
-        """That of an earlier attempt, whose answer was lost."""
+        """The manifest of an earlier attempt whose answer was lost, or None."""
         if record.attempts == 1:
             return None
         try:
@@ -117,7 +117,8 @@ class BackupTaking:
     async def _dump(
         self, record: BackupRecord, database: DatabaseRecord, key: BackupKey, held: contextlib.AsyncExitStack
     ) -> BackupManifest:
-        """What it has on the host is left to `held`: nobody waits for that."""
+        """Dumps the database into the store, and returns the manifest that counts. What the dump has open on the host
+        is left to `held`: nobody waits for its end."""
         adapter = await self._adapters.of_host(database.host_id)
         expected = await storage_of(database.id)
         limit = self._limit(expected)
@@ -165,8 +166,8 @@ class BackupTaking:
         put_off: Callable[[float], None],
         attempt: "_Attempt",
     ) -> AsyncIterator[Pace]:
-        """Full speed where somebody waits for it, in front of a closed database; else it gives way, and `put_off` keeps
-        its pauses out of its time limit."""
+        """The pace of a dump: full speed where somebody waits for it, in front of a closed database; else the dump
+        gives way, and `put_off` keeps its pauses out of its time limit."""
         if not pauses:
             yield Pace()
             return
@@ -184,7 +185,7 @@ class BackupTaking:
         dump: Dump,
         progress: Callable[[int], None],
     ) -> tuple[StoredParts, list[Content]]:
-        """The dump into the store, and beside it what it holds."""
+        """Writes the dump into the store, and reads at the same time what it holds."""
         describing = asyncio.create_task(dump.contents())
         try:
             stored = await self._store.write(record.uuid, key, dump.chunks(), progress=progress)
@@ -208,7 +209,7 @@ class _Attempt:
 
 
 async def _beat(backup: UUID, attempt: _Attempt) -> str | None:
-    """Reports its progress; returns why it is over, if it is."""
+    """Reports the attempt's progress; returns why the backup is over, if it is."""
     async with transaction():
         locked = await ends.lock(backup)
         if not locked.record.under_way:
@@ -225,12 +226,12 @@ async def _beat(backup: UUID, attempt: _Attempt) -> str | None:
 
 
 async def _touch(backup: UUID) -> bool:
-    """A sign of life before the manifest; False for one that has ended."""
+    """Records a sign of life before the manifest is written; False for a backup that has ended."""
     return bool(await execute("UPDATE backups SET beat_at = now() WHERE uuid = $1 AND status = 'running'", backup))
 
 
 async def _end_quietly(record: BackupRecord) -> None:
-    """Our own database may be away; the sign of life gets old then."""
+    """Ends the attempt. Our own database may be away: the sign of life gets old then."""
     with contextlib.suppress(Exception):
         async with asyncio.timeout(5):
             await ends.end_attempt(record)
@@ -243,7 +244,8 @@ async def _note_quietly(record: BackupRecord, error: str) -> None:
 
 
 def _for_team(fault: Exception) -> str:
-    """What its team may read of it: where the store is, and what failed in the service, is the operator's."""
+    """What the backup's team may read of the fault: where the store is, and what failed in the service, is for the
+    operator alone."""
     if isinstance(fault, StoreRefused):
         return ReasonCode.BACKUP_STORE_REFUSED.message
     if isinstance(fault, BackupStoreError):

@@ -7,7 +7,7 @@ from app.store.notify import RowWatch
 
 
 async def await_end(watch: RowWatch, record: BackupRecord, timeout: float) -> BackupRecord:
-    """As it is at its end, or after `timeout` seconds."""
+    """The backup as it is at its end, or after `timeout` seconds."""
 
     async def look() -> BackupRecord | None:
         seen = await records.find(record.uuid)
@@ -19,7 +19,7 @@ async def await_end(watch: RowWatch, record: BackupRecord, timeout: float) -> Ba
 
 
 async def await_restore_test(watch: RowWatch, record: BackupRecord, number: int, timeout: float) -> BackupRecord:
-    """As it is at the end of that restore test, or after `timeout` seconds."""
+    """The backup as it is at the end of that restore test, or after `timeout` seconds."""
 
     async def look() -> BackupRecord | None:
         seen = await records.find(record.uuid)

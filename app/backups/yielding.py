@@ -15,18 +15,19 @@ from app.core.background import repeating
 from app.engines.pacing import DumpStep, Pace
 
 _PAUSES = 20.0
-"""Times what a step took."""
+"""A pause takes so many times as long as its step."""
 _BYTES_A_SECOND = 2**20 * 16
-"""The most that is read meanwhile: what a pipe and a socket hold comes at once, and says nothing of what it took."""
+"""The most that is read in a second while a dump is slow: what a pipe and a socket hold comes at once, and the time of
+such a step says nothing of what it took."""
 _LONGEST_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
-"""A pause ends early when the host has come to rest."""
+"""A pause is slept in such slices, and ends early when the host has come to rest."""
 _LOOK_SECONDS = 0.25
 
 
 class GivingWay(Pace):
-    """Slow while `is_busy`, until its pauses have taken `most_seconds` together. `paused` is called with each
-    pause's seconds."""
+    """A pace that is slow while `is_busy`, until its pauses have taken `most_seconds` together. `paused` is called with
+    each pause's seconds."""
 
     def __init__(
         self,
@@ -72,7 +73,8 @@ class GivingWay(Pace):
 
 @asynccontextmanager
 async def looking(look: Callable[[], Awaitable[bool]]) -> AsyncIterator[Callable[[], bool]]:
-    """What `look` said last, asked a few times a second for the block; False while it fails."""
+    """Yields a function that returns what `look` said last; False while `look` fails. `look` is called a few times a
+    second during the block."""
     said = False
 
     async def ask() -> None:

@@ -23,17 +23,17 @@ class AccountFaults(msgspec.Struct, frozen=True, kw_only=True):
     """How the accounts of one database differ from its rows."""
 
     unknown: tuple[str, ...]
-    """On the host, and in no row."""
+    """Accounts that are on the host, and in no row."""
     missing: tuple[str, ...]
-    """Of users, and not on the host."""
+    """Accounts of users that are not on the host."""
 
     def __bool__(self) -> bool:
         return bool(self.unknown or self.missing)
 
 
 async def find_faults(adapter: EngineAdapter, database: UUID) -> AccountFaults:
-    """Compared once, and where they differ again while nothing else changes the database. `adapter` is that of its
-    host. Raises `EngineError`, `LockBusy`, `LockLost`."""
+    """Compares accounts and rows once, and where they differ once more while nothing else changes the database.
+    `adapter` is that of its host. Raises `EngineError`, `LockBusy`, `LockLost`."""
     if not await _compare(adapter, database):
         return _NONE
     async with database_lock(database):

@@ -26,7 +26,7 @@ from app.store.session import transaction
 
 
 class CredentialChanges:
-    """What is outstanding on one database. `adapter` is that of its host."""
+    """The changes that are outstanding on one database. `adapter` is that of its host."""
 
     def __init__(self, plans: Plans, box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord) -> None:
         self._plans = plans
@@ -36,7 +36,7 @@ class CredentialChanges:
 
     async def apply(self) -> str:
         """Takes every step that is left, also those after one that the engine refused. Returns the state for display.
-        Raises what the first one met: `EngineError`, at once where the host is away."""
+        Raises what the first refused step met: `EngineError`, at once where the host is away."""
         steps: list[Callable[[], Awaitable[None]]] = [self._advance_rotation]
         steps += [self._step_for(user) for user in await users.list_of(self._record.id)]
         refused: EngineError | None = None
@@ -102,7 +102,8 @@ class CredentialChanges:
             await announce(self._record.uuid)
 
     async def _record_proven(self, rotation: RotationRecord, new: Login) -> bool:
-        """False, and nothing is changed, where it was cancelled or the database was deleted meanwhile."""
+        """Makes the new credentials the database's. False, and nothing is changed, where the rotation was cancelled or
+        the database was deleted meanwhile."""
         async with transaction():
             record = await records.find_for_update(self._record.uuid)
             if record is None or record.status is DatabaseStatus.DELETED:
@@ -157,8 +158,8 @@ class CredentialChanges:
             await self._remove(user)
 
     async def _make(self, user: DatabaseUserRecord) -> bool:
-        """False where it is not to be: it was removed meanwhile, or nobody may enter the database, so that nothing can
-        be proven."""
+        """Makes a user and proves its login. False where the user is not to be: it was removed meanwhile, or nobody may
+        enter the database, so that nothing can be proven."""
         if self._record.status is not DatabaseStatus.ACTIVE:
             return False
         login = user.login(self._box)

@@ -1,4 +1,5 @@
-"""What ends by itself: overlaps of rotations, and users with a time. The rows decide; whoever looks only begins it."""
+"""What ends by itself: overlaps of rotations, and users that expire. The rows decide; a look at them only begins the
+end."""
 
 from uuid import UUID
 
@@ -25,12 +26,13 @@ SELECT DISTINCT uuid FROM (
 
 
 async def find_due(most: int, *, without: list[UUID]) -> list[UUID]:
-    """Databases with an overlap that is over, or a user whose time is, but for those."""
+    """The databases with an overlap that is over, or a user whose time is over, except those of `without`."""
     return await fetch_values(UUID, _DUE, most, without)
 
 
 async def begin_due(database: UUID) -> bool:
-    """Begins what is due on this database, and asks for the workflow that ends it. False where nothing is any more."""
+    """Begins what is due on this database, and asks for the workflow that ends it. False where nothing is due any
+    more."""
     async with transaction():
         # The database before what it owns, as everything does that changes both.
         record = await records.find_for_update(database)
@@ -45,7 +47,8 @@ async def begin_due(database: UUID) -> bool:
 
 
 async def end_with_database(database: UUID) -> None:
-    """Nothing is left of a deleted database that any of these passwords opens. In the transaction that records it."""
+    """Ends the rotations and users of a deleted database of which nothing is left that their passwords open. In the
+    transaction that records that."""
     record = await records.find_for_update(database)
     if record is not None and record.status is DatabaseStatus.DELETED:
         await rotations.end_with_database(record.id)

@@ -11,21 +11,22 @@ from app.engines.base import Access, Login
 
 
 def new_login(rotation: RotationRecord, box: SecretBox) -> Login:
-    """What a rotation under way makes the database's."""
+    """The login that a rotation under way makes the database's own."""
     assert rotation.password_sealed is not None, "a rotation under way has both passwords"
     password = box.open(rotation.password_sealed, new_password_place(rotation.uuid))
     return primary_login(rotation.login_name, password)
 
 
 def previous_login(rotation: RotationRecord, box: SecretBox) -> Login:
-    """What a rotation under way takes the place of."""
+    """The login that a rotation under way replaces."""
     assert rotation.previous_sealed is not None, "a rotation under way has both passwords"
     password = box.open(rotation.previous_sealed, previous_password_place(rotation.uuid))
     return primary_login(rotation.previous_login, password)
 
 
 async def other_logins(database: UUID, box: SecretBox) -> list[Login]:
-    """Those that a database must accept besides its own: during an overlap the previous one, and its users'."""
+    """The logins that a database must accept besides its own: during an overlap the previous one, and those of its
+    users."""
     record = await records.find(database)
     if record is None:
         return []
@@ -36,5 +37,5 @@ async def other_logins(database: UUID, box: SecretBox) -> list[Login]:
 
 
 def primary_login(name: str, password: str) -> Login:
-    """One of the database's own: not a user's."""
+    """One of the database's own logins: not a user's."""
     return Login(name=name, password=password, access=Access.READ_WRITE, connections=None)

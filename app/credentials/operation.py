@@ -26,7 +26,7 @@ _INACCESSIBLE = {
 
 
 async def accept_rotation(record: DatabaseRecord, rotation: UUID, revision: int) -> None:
-    """In the transaction that adds it."""
+    """Accepts the operation of a rotation, in the transaction that adds the rotation."""
     await accept(
         OperationType.ROTATE,
         record,
@@ -36,12 +36,13 @@ async def accept_rotation(record: DatabaseRecord, rotation: UUID, revision: int)
 
 
 async def note_proven(database_id: int) -> None:
-    """In the transaction that records the proof, with the database's row locked."""
+    """Ends the operation of a rotation, in the transaction that records the proof, with the database's row locked."""
     await finish(database_id, (OperationType.ROTATE,))
 
 
 async def note_cancelled(database_id: int, status: DatabaseStatus) -> None:
-    """In the transaction that records it, with the row of the database, which has this status, locked."""
+    """Ends the operation as cancelled, in the transaction that records that, with the database's row locked. `status`
+    is the database's."""
     because = _INACCESSIBLE.get(status, ReasonCode.CANCELLED)
     await finish(database_id, (OperationType.ROTATE,), OperationStatus.CANCELLED, because=because)
 

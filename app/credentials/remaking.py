@@ -14,8 +14,8 @@ from app.engines.base import EngineAdapter, Login, Tenant
 
 
 async def make_again(box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord) -> None:
-    """Closed, with the recorded name, user names and passwords; during an overlap both credentials. May be repeated.
-    Under the database's lock. Raises `EngineError`."""
+    """Makes the database, closed, with the recorded name, user names and passwords; during an overlap with both
+    credentials. May be repeated. Call it under the database's lock. Raises `EngineError`."""
     tenant = tenant_of(record, box)
     rotation = await rotations.find_overlapping(record.id)
     previous = previous_login(rotation, box) if rotation is not None else None
@@ -34,17 +34,17 @@ async def make_again(box: SecretBox, adapter: EngineAdapter, record: DatabaseRec
 
 
 async def put_users(box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord) -> None:
-    """The database's users, with their rights on what is in it now. May be repeated. Under the database's lock, while
-    it is closed: they are opened with it. Raises `EngineError`."""
+    """Makes the database's users, with their rights on what is in it now. May be repeated. Call it under the database's
+    lock, while the database is closed: its users are opened with it. Raises `EngineError`."""
     tenant = tenant_of(record, box)
     for user in await users.list_of(record.id):
-        # One that is getting a new password has the one before until that is proven.
+        # A user that is getting a new password has the one before until the new one is proven.
         if user.status in (DatabaseUserStatus.ACTIVE, DatabaseUserStatus.ROTATING):
             await adapter.put_user(tenant, user.login(box))
 
 
 async def _make_logins(adapter: EngineAdapter, record: DatabaseRecord, tenant: Tenant, logins: list[Login]) -> None:
-    """The owner, and its logins where they are roles of their own."""
+    """Makes the owner, and its logins where they are roles of their own."""
     first = next((one for one in logins if one.name == tenant.name), None)
     owner = replace(tenant, login="", password=first.password if first is not None else engine_password())
     await adapter.create(owner, limits_of(record))

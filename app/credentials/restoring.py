@@ -34,7 +34,8 @@ async def restore(plans: Plans, box: SecretBox, adapter: EngineAdapter, database
             or record.access_applied < record.access_revision
         ):
             return False
-        # Its logins, of milliseconds, aren't recorded as ours: who causes them on and on would never be seen at work.
+        # These logins, of milliseconds, aren't recorded as ours: a tenant that causes them again and again would never
+        # be seen at work.
         await _Accounts(box, adapter, record).restore()
         return await credentials.record_restored(plans, database)
 
@@ -53,7 +54,7 @@ class _Accounts:
                 await self._restore_user(user.login(self._box))
 
     async def _restore_own(self, rotation: RotationRecord | None) -> None:
-        """The database's credentials, and during an overlap those before them."""
+        """Restores the database's credentials, and during an overlap those before them."""
         previous = previous_login(rotation, self._box) if rotation is not None else None
         if not await self._is_refused(None) and (previous is None or not await self._is_refused(previous)):
             return
@@ -78,7 +79,7 @@ class _Accounts:
             await self._adapter.put_user(self._tenant, login, keep_rights=True)
 
     async def _is_refused(self, login: Login | None) -> bool:
-        """None are the database's own credentials."""
+        """Whether the engine refuses a login; None means the database's own credentials."""
         with suppress(TenantFull):  # and let in otherwise
             try:
                 if login is None:

@@ -38,7 +38,7 @@ class RotationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answered(self) -> bool:
-        """It has come to what its request asked for. Without an overlap that is its end."""
+        """Whether it has come to what its request asked for. Without an overlap that is its end."""
         return self.status is RotationStatus.COMPLETED or (
             self.overlap_seconds > 0 and self.status in (RotationStatus.OVERLAPPING, RotationStatus.RETIRING)
         )
@@ -85,7 +85,7 @@ async def find(rotation: UUID) -> RotationRecord | None:
 
 
 async def find_owned(rotation: UUID, team_ids: list[int]) -> RotationRecord | None:
-    """One of these teams', unless its database is deleted."""
+    """The rotation, if its database is one of these teams' and not deleted."""
     return await fetch_one(
         RotationRecord,
         f"{_SELECT} WHERE r.uuid = $1 AND d.team_id = any($2::bigint[]) AND d.status <> 'deleted'",
@@ -95,7 +95,7 @@ async def find_owned(rotation: UUID, team_ids: list[int]) -> RotationRecord | No
 
 
 async def team_of(rotation: UUID, team_ids: list[int]) -> int | None:
-    """Which of these teams has its database, unless that is deleted."""
+    """Which of these teams has the rotation's database, unless that is deleted."""
     return await fetch_value(
         int,
         "SELECT d.team_id FROM credential_rotations r JOIN databases d ON d.id = r.database_id"
@@ -106,7 +106,7 @@ async def team_of(rotation: UUID, team_ids: list[int]) -> int | None:
 
 
 async def list_of(database_id: int, *, after: UUID | None, limit: int) -> list[RotationRecord]:
-    """A database's, newest first, from the one that follows `after` on."""
+    """The rotations of a database, newest first, from the one that follows `after` on."""
     return await fetch_all(
         RotationRecord,
         _PAGE,
@@ -123,7 +123,7 @@ async def is_of(database_id: int, rotation: UUID) -> bool:
 
 
 async def find_under_way(database_id: int) -> RotationRecord | None:
-    """The one of a database that has not ended. There is never a second."""
+    """The rotation of a database that has not ended. There is never a second."""
     return await fetch_one(
         RotationRecord,
         f"{_SELECT} WHERE r.database_id = $1 AND r.status IN ('pending', 'overlapping', 'retiring', 'cancelling')",
@@ -132,7 +132,7 @@ async def find_under_way(database_id: int) -> RotationRecord | None:
 
 
 async def find_overlapping(database_id: int) -> RotationRecord | None:
-    """That one, while both passwords are good."""
+    """The same, while both passwords are good; else None."""
     found = await find_under_way(database_id)
     return found if found is not None and found.status is RotationStatus.OVERLAPPING else None
 
@@ -168,7 +168,7 @@ async def begin_retirement(rotation: int) -> bool:
 
 
 async def begin_due_retirement(database_id: int) -> int:
-    """The same for the one of a database whose overlap is over; returns how many there were."""
+    """The same for the rotation of a database whose overlap is over; returns how many there were."""
     return await execute(
         "UPDATE credential_rotations SET status = 'retiring', changed_at = now()"
         " WHERE database_id = $1 AND status = 'overlapping' AND retires_at <= now()",
@@ -212,7 +212,7 @@ async def record_cancelled(rotation: int) -> None:
 
 
 async def end_with_database(database_id: int) -> None:
-    """All of a database of which nothing is left."""
+    """Ends all rotations of a database of which nothing is left."""
     await execute(
         """
         UPDATE credential_rotations SET changed_at = now(), completed_at = coalesce(completed_at, now()),
@@ -226,7 +226,8 @@ async def end_with_database(database_id: int) -> None:
 
 
 async def delete_secrets(most: int, _age: timedelta) -> int:
-    """Those of rotations that ended, once no request can come again for them. See `app.upkeep.sweep`."""
+    """Deletes the passwords of rotations that ended, once no request can come again for them. See
+    `app.upkeep.sweep`."""
     return await execute(
         """
         UPDATE credential_rotations SET password_sealed = NULL WHERE id IN (
@@ -242,7 +243,7 @@ async def delete_secrets(most: int, _age: timedelta) -> int:
 
 
 async def delete_old(most: int, age: timedelta) -> int:
-    """Those that ended longer ago than that. See `app.upkeep.sweep`."""
+    """Deletes the rotations that ended longer than `age` ago. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM credential_rotations WHERE id IN (

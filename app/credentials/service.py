@@ -47,14 +47,14 @@ ROTATION, USER = "credential rotation", "user"
 
 
 async def rotate(box: SecretBox, principal: Principal, database: UUID, request: RotateCredentials) -> Accepted:
-    """A new password, and on engines that need one a new user name. The subject is the rotation. Raises `NotFound`,
-    `DatabaseNotActive` or `RotationInProgress`."""
+    """Gives the database a new password, and on engines that need one a new user name. The subject is the rotation.
+    Raises `NotFound`, `DatabaseNotActive` or `RotationInProgress`."""
     record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _rotate(box, record, request)
 
 
 async def rotate_any(box: SecretBox, database: UUID, request: RotateCredentials) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, for a database of any team."""
     return await _rotate(box, await records.get_live(database, lock=True), request)
 
 
@@ -88,7 +88,7 @@ async def complete(principal: Principal, rotation: UUID) -> Accepted:
 
 
 async def complete_any(rotation: UUID) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, for a rotation of any team."""
     return await _complete(require_found(await rotations.find(rotation), ROTATION))
 
 
@@ -125,14 +125,15 @@ async def list_rotations(
 async def add_user(
     plans: Plans, box: SecretBox, principal: Principal, database: UUID, request: CreateDatabaseUser
 ) -> Accepted:
-    """The subject is the database and the user. Raises `NotFound`, `DatabaseNotActive`, `UserExists`,
-    `PlanLimitExceeded`, or `InvalidField` for an end that has passed and for connections that aren't left."""
+    """Adds a user to the database. The subject is the database and the user. Raises `NotFound`, `DatabaseNotActive`,
+    `UserExists`, `PlanLimitExceeded`, or `InvalidField` for an end that has passed and for connections that aren't
+    left."""
     record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _add_user(plans, box, record, request)
 
 
 async def add_user_to_any(plans: Plans, box: SecretBox, database: UUID, request: CreateDatabaseUser) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, for a database of any team."""
     return await _add_user(plans, box, await records.get_live(database, lock=True), request)
 
 
@@ -172,7 +173,7 @@ async def remove_user(principal: Principal, database: UUID, name: str) -> Accept
 
 
 async def remove_user_of_any(database: UUID, name: str) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, for a database of any team."""
     return await _remove_user(await records.get_live(database, lock=True), name)
 
 
@@ -189,14 +190,14 @@ async def _remove_user(record: DatabaseRecord, name: str) -> Accepted:
 async def rotate_user(
     box: SecretBox, principal: Principal, database: UUID, name: str, request: RotateDatabaseUser
 ) -> Accepted:
-    """A new password for a user. The subject is the database, the user and the rotation. Raises `NotFound`,
+    """Gives a user a new password. The subject is the database, the user and the rotation. Raises `NotFound`,
     `DatabaseNotActive` or `UserNotActive`."""
     record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _rotate_user(box, record, name, request)
 
 
 async def rotate_user_of_any(box: SecretBox, database: UUID, name: str, request: RotateDatabaseUser) -> Accepted:
-    """The same for an operator, whosever it is."""
+    """The same for an operator, for a database of any team."""
     return await _rotate_user(box, await records.get_live(database, lock=True), name, request)
 
 
@@ -223,11 +224,11 @@ async def list_users(
 
 
 async def _find_user(record: DatabaseRecord, name: str) -> DatabaseUserRecord | None:
-    """None also for what is no name: our own database is not asked for it."""
+    """The user of that name, or None. Our own database is not asked for what can't be a name."""
     return await users.find_named(record.id, name) if re.fullmatch(USER_NAME, name) else None
 
 
 def _expect_active(record: DatabaseRecord) -> None:
-    """Nothing can be proven where nobody may enter."""
+    """Raises `DatabaseNotActive` unless the database is active: nothing can be proven where nobody may enter."""
     if record.status is not DatabaseStatus.ACTIVE:
         raise DatabaseNotActive(record.status.value)

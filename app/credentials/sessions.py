@@ -12,8 +12,8 @@ _SECONDS = 2.0
 
 
 async def open_sessions(adapters: Adapters, box: SecretBox, record: DatabaseRecord) -> dict[str, int] | None:
-    """By login; a login without sessions may be left out. None when the host doesn't answer in time: nobody who reads
-    waits for one that is away."""
+    """The number of open sessions by login; a login without sessions may be left out. None when the host doesn't answer
+    in time: no reader waits for a host that is away."""
     try:
         async with asyncio.timeout(_SECONDS):
             adapter = await adapters.of_host(record.host_id)

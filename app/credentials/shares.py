@@ -7,9 +7,9 @@ from app.core.errors import InvalidField
 from app.credentials import users
 
 _OWN = 1
-"""What the database's own login keeps."""
+"""The connections that the database's own login keeps."""
 _PART = 4
-"""A user gets a part of this size unless its request says otherwise."""
+"""A user gets the database's connections divided by this, unless its request says otherwise."""
 
 
 def for_user(connections: int, taken: Sequence[int], asked: int | None) -> int:
@@ -26,8 +26,8 @@ def for_user(connections: int, taken: Sequence[int], asked: int | None) -> int:
 
 
 async def check_limit(database_id: int, connections: int) -> None:
-    """Whether a database's limit may become this. In a transaction that holds its row locked. Raises `InvalidField`
-    where its users have more."""
+    """Checks that a database's limit may become `connections`, in a transaction that has its row locked. Raises
+    `InvalidField` where its users have more."""
     taken = [user.connection_limit for user in await users.list_of(database_id)]
     least = sum(taken) + _OWN
     if taken and connections < least:

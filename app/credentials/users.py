@@ -75,7 +75,7 @@ async def insert(new: NewDatabaseUser) -> None:
 
 
 async def find(user: UUID) -> DatabaseUserRecord | None:
-    """None when it is gone."""
+    """The user; None when it is gone."""
     return await fetch_one(DatabaseUserRecord, f"{_SELECT} WHERE uuid = $1", user)
 
 
@@ -84,12 +84,12 @@ async def find_named(database_id: int, name: str) -> DatabaseUserRecord | None:
 
 
 async def list_of(database_id: int) -> list[DatabaseUserRecord]:
-    """All of a database, newest first: few enough, for its plan bounds them."""
+    """All users of a database, newest first: they are few, for its plan bounds them."""
     return await fetch_all(DatabaseUserRecord, f"{_SELECT} WHERE database_id = $1 ORDER BY id DESC", database_id)
 
 
 async def list_page(database_id: int, *, after: str | None, limit: int) -> list[DatabaseUserRecord]:
-    """Newest first, from the one that follows the one named `after` on."""
+    """Users of a database, newest first, from the one that follows the user named `after` on."""
     return await fetch_all(
         DatabaseUserRecord,
         f"{_SELECT} WHERE database_id = $1 AND ($2::text IS NULL OR id <"  # noqa: S608 - our own words
@@ -173,7 +173,7 @@ async def begin_removal(user: int) -> bool:
 
 
 async def begin_expired_removals(database_id: int) -> int:
-    """Of those of a database whose time is over; returns how many."""
+    """Begins the removal of a database's users whose time is over; returns how many there were."""
     return await execute(
         "UPDATE database_users SET status = 'removing', changed_at = now()"
         " WHERE database_id = $1 AND status = 'active' AND expires_at <= now()",
@@ -182,12 +182,12 @@ async def begin_expired_removals(database_id: int) -> int:
 
 
 async def delete_removed(user: int) -> None:
-    """Its account is gone."""
+    """Deletes the row of a user whose account is gone."""
     await execute("DELETE FROM database_users WHERE id = $1 AND status = 'removing'", user)
 
 
 async def end_with_database(database_id: int) -> None:
-    """All of a database of which nothing is left."""
+    """Deletes all users of a database of which nothing is left."""
     await execute("DELETE FROM database_users WHERE database_id = $1", database_id)
 
 

@@ -16,7 +16,7 @@ from app.engines.base import Access
 from app.engines.registry import ADAPTERS
 
 Sessions = Mapping[str, int] | None
-"""By login; None where nobody knows."""
+"""The number of open sessions by login; None where nobody knows."""
 
 _STATUS: dict[RotationStatus, Literal["pending", "overlapping", "completed", "cancelled"]] = {
     RotationStatus.PENDING: "pending",
@@ -29,14 +29,14 @@ _STATUS: dict[RotationStatus, Literal["pending", "overlapping", "completed", "ca
 
 
 def rotation_view(record: DatabaseRecord, rotation: RotationRecord, sessions: Sessions) -> RotationView:
-    """Without the password."""
+    """The view of a rotation, without the password."""
     return _rotation_view(record, rotation, sessions, MASK)
 
 
 def made_rotation_view(
     record: DatabaseRecord, rotation: RotationRecord, sessions: Sessions, box: SecretBox
 ) -> RotationView:
-    """With the password: for the request that made it."""
+    """The same, with the password: for the request that made the rotation."""
     assert rotation.password_sealed is not None, "it is kept for longer than a request may come again"
     password = box.open(rotation.password_sealed, new_password_place(rotation.uuid))
     view = _rotation_view(record, rotation, sessions, password)
@@ -47,7 +47,7 @@ def made_rotation_view(
 def user_view(
     record: DatabaseRecord, user: DatabaseUserRecord, sessions: Sessions, box: SecretBox | None = None
 ) -> DatabaseUserView:
-    """With the password where `box` is given: for the request that made it."""
+    """The view of a user, with the password where `box` is given: for the request that made the password."""
     password = user.password(box) if box is not None else None
     return DatabaseUserView(
         database_uuid=record.uuid,

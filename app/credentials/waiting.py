@@ -92,7 +92,8 @@ async def await_rotated_user(
 
 
 async def await_removed(watch: RowWatch, database: UUID, user: UUID, timeout: float) -> None:
-    """Raises `CredentialsPending` where its account is not gone within `timeout` seconds."""
+    """Waits until a user is gone. Raises `CredentialsPending` where its account is not gone within `timeout`
+    seconds."""
 
     async def look() -> bool | None:
         return await users.find(user) is None or None

@@ -8,7 +8,7 @@ MAX_FAULTS = 20
 """More are counted, not listed: nobody reads them, and a hostile script could make them by the million."""
 
 MAX_CHARACTERS = 16 * 1024 * 1024
-"""Of a script with the values of its variables. Without them it has a sixteenth of that."""
+"""The most characters of a script with the values of its variables. Without them it has a sixteenth of that."""
 
 MAX_STATEMENTS = 10_000
 """Each takes a fraction of a millisecond to judge, and a row in the log of each application."""
@@ -26,7 +26,8 @@ class ScriptFault:
     offset: int
     message: str
     forbidden: bool = False
-    """Whether the engine would read it, and a blueprint may not hold it, for whichever engine it is valid."""
+    """Whether the engine would read what stands here, but no blueprint may hold it, whichever engine it is valid
+    for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Analysis:
         return bool(self.faults) and all(fault.forbidden for fault in self.faults)
 
     def reject(self, offset: int, message: str) -> None:
-        """For what isn't this engine's SQL, or can't be read."""
+        """Adds a fault for what isn't this engine's SQL, or can't be read."""
         self.faults.append(ScriptFault(offset, message))
 
     def forbid(self, offset: int, message: str) -> None:

@@ -29,9 +29,9 @@ class Dialect(ABC):
     signs: ClassVar[re.Pattern[str]]
     """What only scripts for this engine are likely to hold. Each match is one sign."""
     schema_reads: ClassVar[str]
-    """By which statements a question about the schema itself is answered, for a language model's prompt."""
+    """The statements by which a question about the schema itself is answered, for a language model's prompt."""
     error_phrases: ClassVar[Mapping[str, str]]
-    """For the engine's codes of errors about names and syntax: what was wrong, in words for a language model."""
+    """By the engine's codes of errors about names and syntax: what was wrong, in words for a language model."""
     not_granted_codes: ClassVar[Set[str]]
     """The engine's codes of errors for want of a right on what a statement names."""
 
@@ -59,8 +59,8 @@ class Dialect(ABC):
         raise SqlError(0, f"{self.label} reads scripts in UTF-8 alone")
 
     def judge(self, sql: str, database: str) -> AllowedSQL:
-        """Whether a question's SQL may be executed, by its text alone. `database` is the name of the tenant's own on
-        its host. Raises `Refused`; `Unreadable` for what can't be parsed."""
+        """Judges, by its text alone, whether a question's SQL may be executed. `database` is the name of the tenant's
+        own database on its host. Raises `Refused`; `Unreadable` for what can't be parsed."""
         check_text(sql)
         classified = self._classified(sql, database)
         if not classified:
@@ -76,7 +76,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def quote_text(self, value: str) -> str:
-        """A literal that is a single token, whatever is in it. NUL and lone surrogates can't be."""
+        """A literal that is a single token, whatever is in it. NUL and lone surrogates can't be in it."""
 
     def quote_name(self, name: str) -> str:
         return self.name_mark + name.replace(self.name_mark, self.name_mark * 2) + self.name_mark

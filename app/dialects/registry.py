@@ -11,7 +11,8 @@ from app.dialects.postgres.dialect import PostgresDialect
 
 
 def complete(*dialects: type[Dialect]) -> Mapping[Engine, Dialect]:
-    """Raises `TypeError` when a dialect lacks a method or a name, or an engine has none or two."""
+    """The dialects by their engines. Raises `TypeError` when a dialect lacks a method or a name, or an engine has none
+    or two."""
     by_engine: dict[Engine, Dialect] = {}
     for dialect in dialects:
         attributes = [name for name in Dialect.__annotations__ if not name.startswith("_")]

@@ -6,10 +6,10 @@ from enum import StrEnum
 import msgspec
 
 MOST_CHARACTERS = 16 * 1024
-"""Of the SQL for one question. A language model writes no more, unless it is made to."""
+"""The most characters of the SQL for one question. A language model writes no more, unless it is made to."""
 
 MOST_REASON = 1000
-"""Characters of a refusal, which may quote what it refuses."""
+"""The most characters of a refusal, which may quote what it refuses."""
 
 
 class SqlClass(StrEnum):

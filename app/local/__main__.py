@@ -15,8 +15,8 @@ from app.quotas.file import load_plans
 
 
 def main(*, as_json: bool = False) -> int:
-    """Returns the exit code. With `as_json` what stack.json has is printed too, on one line, when the stack is
-    ready."""
+    """Runs the stack, and returns the exit code. With `as_json` the contents of stack.json are printed too, on one
+    line, when the stack is ready."""
     try:
         settings = Settings.load(os.environ)
         # The services read it themselves. Here it is only checked, before any of them starts.

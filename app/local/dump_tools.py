@@ -23,7 +23,8 @@ _SECONDS = 20
 
 async def ensure_dump_tool(server: Path, screen: Screen, log: Path, folders: tuple[str, ...] | None = None) -> bool:
     """Whether a tool for this server is there, after an attempt to install one. Without one everything but backups
-    works, so a failure is said and no error. `folders` are searched, by default those of this machine."""
+    works, so a failure is shown to the operator, and not raised. `folders` are searched, by default those of this
+    machine."""
     try:
         flavour = await detect_flavour(server)
     except StackError as error:
@@ -45,7 +46,7 @@ async def ensure_dump_tool(server: Path, screen: Screen, log: Path, folders: tup
 
 
 async def _found(flavour: Flavour, folders: tuple[str, ...]) -> bool:
-    """Either flavour's package may call its tool by the other's name."""
+    """Whether one of the folders has the tool. Either flavour's package may call its tool by the other's name."""
     for program in _PROGRAMS[flavour]:
         for folder in folders:
             found = shutil.which(program, path=folder)

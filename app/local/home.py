@@ -71,7 +71,7 @@ class Home:
         return path.read_text().strip()
 
     def kept_secret_keys(self) -> str | None:
-        """Those keys if they were created; this creates none."""
+        """The same keys if they were created before, else None; this creates none."""
         path = self.folder / "secret-keys"
         return path.read_text().strip() if path.exists() else None
 

@@ -35,8 +35,8 @@ async def detect_flavour(program: Path) -> Flavour:
 async def create_data_folder(
     program: Path, flavour: Flavour, draft: Path, log: Path, *, user: str, password: str
 ) -> Path:
-    """Creates it, with the system tables, inside the empty folder `draft`, and returns it. Its only usable account is
-    `user` at 127.0.0.1, with all rights; there is no anonymous account and no database `test`."""
+    """Creates the data folder, with the system tables, inside the empty folder `draft`, and returns it. Its only usable
+    account is `user` at 127.0.0.1, with all rights; there is no anonymous account and no database `test`."""
     owner = service_user(draft, program, death_signal="KILL")
     data = draft / "data"
     script = draft / "install.sql"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 _LISTENS = "0A"
-"""The state of a socket in `/proc/net/tcp`."""
+"""The state of a listening socket in `/proc/net/tcp`."""
 _EVERY_INTERFACE = {4: ("0.0.0.0", "::"), 6: ("::",)}  # noqa: S104 - looked for
-"""Where what listens is reached by an address of this version."""
+"""The addresses at which a socket that listens is reached by every address of this IP version."""
 
 
 def is_free(port: int) -> bool:
@@ -37,7 +37,8 @@ def free_port() -> int:
 
 def is_taken_by_others(host: str, port: int, group: int) -> bool:
     """Whether a process that is not in this process group listens where connections to this address arrive; `host` is
-    an IP address. Where nothing says so (only Linux does, of processes that we may look at), nobody else does."""
+    an IP address. Where the system doesn't tell (only Linux does, of processes that we may look at), no other process
+    counts as listening."""
     sockets = set(_listening(host, port))
     for pid in _members(group) if sockets else ():
         try:
@@ -50,7 +51,7 @@ def is_taken_by_others(host: str, port: int, group: int) -> bool:
 
 
 def _listening(host: str, port: int) -> Iterator[str]:
-    """The sockets, each as `/proc` shows it among a process's files."""
+    """The sockets that listen there, each as `/proc` shows it among a process's files."""
     # On one port there may be a server for each address.
     addresses = {f"{_as_listed(address)}:{port:04X}" for address in (host, *_EVERY_INTERFACE[ip_address(host).version])}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):

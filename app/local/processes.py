@@ -96,7 +96,8 @@ class ChildProcess:
         return cls(command, process, process.stdin)
 
     def become(self, command: Command, message: bytes) -> "ChildProcess":
-        """The same process as another command's. It was started with `takes_input`, and does what `message` says."""
+        """Makes this process another command's. It must have been started with `takes_input`, and does what `message`
+        says."""
         assert self._stdin is not None, "it takes no input"
         self._stdin.write(message)
         self._stdin.close()

@@ -21,7 +21,8 @@ NAME = "headwater_provisioner"
 
 
 async def create(server: PostgresService | MysqlService, password: str, extensions: Sequence[str]) -> AdminAddress:
-    """On a server of either engine; `extensions` are PostgreSQL's. Raises `StackError`, see there."""
+    """Creates the account on a server of either engine; `extensions` are PostgreSQL's. Raises `StackError` for an
+    extension that tenants may not have."""
     match server:
         case PostgresService():
             return await _on_postgres(server, password, extensions)

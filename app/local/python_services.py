@@ -12,7 +12,7 @@ from app.local.services import Service
 from app.local.spare import Spare
 
 _PYTHON = (sys.executable, "-P", "-m")
-"""Never imports modules from the folder in which the stack was started."""
+"""This Python never imports modules from the folder in which the stack was started."""
 
 Environ = Callable[[], Mapping[str, str]]
 """Called at each start, so that it has the current addresses of the other services."""

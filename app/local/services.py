@@ -13,7 +13,7 @@ from app.local.processes import ChildProcess, Command, tail
 
 _POLL_SECONDS = 0.05
 _SLOW_POLL_SECONDS = 0.5
-"""Between polls of a slow server: each leaves a line in its log."""
+"""The pause between polls of a slow server: each poll leaves a line in its log."""
 _SOON_SECONDS = 5.0
 _REPORT_SECONDS = 10.0
 
@@ -32,7 +32,7 @@ class Service(ABC):
         """The name in `processes` of stack.json."""
         self.port = port
         self.host = LOOPBACK
-        """The address at which it is asked."""
+        """The address at which it is asked whether it is ready."""
         self.log = log
 
     async def prepare(self) -> None:
@@ -51,7 +51,7 @@ class Service(ABC):
         """The command line of a start."""
 
     async def launch(self, command: Command) -> ChildProcess:
-        """Its process. Raises `StackError`."""
+        """Starts its process. Raises `StackError`."""
         return await ChildProcess.start(command)
 
     @abstractmethod

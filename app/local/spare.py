@@ -1,4 +1,4 @@
-"""A process that has imported all of the API and the workers, ready to become the one that dies.
+"""A process that has imported all of the API and the workers, ready to take the place of one that dies.
 
 An import takes a second of processor time and more, which is most of what the death of an API or a worker costs. One
 spare serves both; the next is started when things are quiet again.
@@ -20,7 +20,7 @@ from app.local.spare_process import Takeover
 _FIRST_LOOK_SECONDS = 30.0
 """A stack that has just started has the processor to itself first: most stacks that end early need no spare."""
 _LOOK_SECONDS = 5.0
-"""A process that starts again has it to itself too."""
+"""A process that starts again has the processor to itself first too."""
 
 
 class Spare:
@@ -37,11 +37,12 @@ class Spare:
 
     @property
     def pid(self) -> int | None:
-        """None while there is none."""
+        """The spare's process id; None while there is no spare."""
         return None if self._process is None or self._process.returncode is not None else self._process.pid
 
     async def keep(self, first: float = _FIRST_LOOK_SECONDS, every: float = _LOOK_SECONDS) -> None:
-        """Never returns: looks after so many seconds, and then every so many, and starts one where there is none."""
+        """Never returns: looks after `first` seconds, and then every `every` seconds, and starts a spare where there is
+        none."""
         await asyncio.sleep(first)
         while True:
             if self.pid is None:
@@ -61,6 +62,6 @@ class Spare:
         return spare.become(command, msgspec.json.encode(takeover))
 
     async def stop(self) -> None:
-        """Repeatable."""
+        """Ends the spare, if there is one. Repeatable."""
         if self._process is not None:
             await self._process.kill()

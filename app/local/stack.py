@@ -80,7 +80,7 @@ class Stack:
         self._api_key = ""
         self._ready = False
         self._out_of_date = False
-        """Whether stack.json is, because it could not be written."""
+        """Whether stack.json is out of date, because it could not be written."""
         self._marks = {leftovers.MARK: str(home.folder)}
         self._supervisor = Supervisor(screen, self._ports, marks=self._marks)
 
@@ -181,7 +181,7 @@ class Stack:
         )
 
     def _write(self, parts: StackServices) -> None:
-        """Later where it can't be done now: a full disk is no reason to stop services that run."""
+        """Writes stack.json, later where it can't be done now: a full disk is no reason to stop services that run."""
         if not self._ready:
             return
         try:

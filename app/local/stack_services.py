@@ -31,15 +31,15 @@ _CONTROL_PORT = 15_431
 _SERVICE_ROLE = "headwater_service"
 _METRICS_PORT = 9464
 _ENGINE_PORTS = {Engine.POSTGRES: 15_432, Engine.MYSQL: 13_306}
-"""For the first region; further regions follow."""
+"""The ports for the first region; those of further regions follow."""
 
 _ENGINE_CONNECTIONS = 4_000
 """Each is allocated several times, and a database gets ten to four hundred. They cost a PostgreSQL server some
 150 MB of shared memory."""
 _OWN_CONNECTIONS = 100
-"""Beside those of tenants: for the service's own logins, as the administrator and to try a tenant's."""
+"""Connections beside those of tenants: for the service's own logins, as the administrator and to try a tenant's."""
 _RESERVED = {"reserved_connections": "20"}
-"""Of those, on PostgreSQL, for the administrator alone."""
+"""The part of those that is, on PostgreSQL, for the administrator alone."""
 
 
 def control_connections(regions: int) -> int:

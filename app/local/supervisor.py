@@ -29,7 +29,7 @@ class Supervisor:
 
     @property
     def processes(self) -> dict[str, list[int]]:
-        """As in stack.json."""
+        """The ids of each service's processes, as in stack.json."""
         return {name: [child.pid] for name, child in self._children.items()}
 
     async def launch(self, service: Service, waits_for: str) -> None:

@@ -37,8 +37,8 @@ class EvacuationStatus(StrEnum):
     MOVING = "moving"
     MOVED = "moved"
     FAILED = "failed"
-    """It stays closed: its backup is damaged, or doesn't load. It is tried again from another one, once that one is
-    deleted."""
+    """The database stays closed: its backup is damaged, or doesn't load. It is tried again from another backup, once
+    the faulty one is deleted."""
     NO_BACKUP = "no_backup"
     """It stays where it is: there is nothing to bring it back from."""
     NO_ROOM = "no_room"
@@ -66,7 +66,7 @@ class Evacuated(msgspec.Struct, frozen=True, kw_only=True):
     data_of: Moment | None
     """The moment that its data is of."""
     age_seconds: int | None
-    """What was written later is not there."""
+    """The seconds since that moment. What was written later is not there."""
 
 
 async def evacuate(host_id: int) -> list[Evacuated]:
@@ -105,8 +105,9 @@ async def _move(database: UUID, host_id: int) -> None:
 
 
 async def _find_source(record: DatabaseRecord, restoring: RestorationRecord | None) -> BackupRecord | None:
-    """What the database is to hold: what the restore was to bring that is under way, if one is; else the latest that is
-    kept of it. What a completed restore has replaced is newer by its moment, and not that."""
+    """The backup that the database is to be made again from: the one that a restore under way was to bring, if there is
+    one; else the latest that is kept of the database. A backup of what a completed restore has replaced has a later
+    moment, and is not that one."""
     if restoring is not None:
         for uuid in (restoring.backup_uuid, restoring.before_uuid):
             found = None if uuid is None else await backups.find(uuid)
@@ -116,7 +117,8 @@ async def _find_source(record: DatabaseRecord, restoring: RestorationRecord | No
 
 
 async def _try_again(failed: RestorationRecord) -> None:
-    """Where it lies by now, if nothing else has made it whole there, and there is another backup to take."""
+    """Begins anew on the host where the database is by now, if nothing else has made it whole there and there is
+    another backup to take."""
     async with transaction():
         record = await databases.find_for_update(failed.database)
         if record is None or not _is_live(record) or await records.find_open(record.id) is not None:

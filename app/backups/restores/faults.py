@@ -27,7 +27,7 @@ class BackupUnmade(Exception):
 
 
 class DataNotBack(Exception):
-    """The backup doesn't load, and neither does that of what there was. Nothing may end before it does."""
+    """The backup doesn't load, and neither does the backup of what there was. Nothing may end before that one does."""
 
 
 class ScratchGone(Exception):
@@ -36,7 +36,8 @@ class ScratchGone(Exception):
 
 @contextmanager
 def blaming_source() -> Iterator[None]:
-    """What the engine of the source reports in the block is not the target's: raises `SourceUnavailable`."""
+    """Raises `SourceUnavailable` for what the engine of the source reports in the block: it is not the target's
+    fault."""
     try:
         yield
     except EngineError as error:

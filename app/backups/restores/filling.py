@@ -1,4 +1,4 @@
-"""A new database that is to hold what its source holds: accepted, and ended."""
+"""A new database that is to hold what its source holds: its acceptance."""
 
 from uuid import UUID
 
@@ -18,11 +18,11 @@ from app.quotas.bounds import Bound
 
 RESTORATIONS = Bound(resource="restorations", counted=records.COUNT_OPEN, refusal=TooManyUnderWay)
 IN_PLACE_STEPS = ("end_access", "back_up", "exchange")
-"""Those of a restore that a new database doesn't have."""
+"""The steps of a restore that a new database doesn't have."""
 
 
 def operation_type(source: DatabaseSource | UnsetType) -> OperationType:
-    """What a create is called that has this source, or none."""
+    """The type of the operation that creates a database with this source, or with none."""
     if isinstance(source, UnsetType):
         return OperationType.CREATE
     return OperationType.CLONE if isinstance(source.database_uuid, UUID) else OperationType.RESTORE

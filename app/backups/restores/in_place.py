@@ -1,8 +1,8 @@
 """A restore in place: accepted, cancelled, and ended in our own database.
 
-The order keeps the time short in which nobody is let in, and all that was written before it: the backup is proven in a
-scratch database while the tenant works, then access ends, then a backup of what there is by now is taken, and only then
-anything of it is touched.
+The order keeps the time in which nobody is let in short, and loses nothing that was written before it: the backup is
+proven in a scratch database while the tenant works, then access ends, then a backup of what there is by now is taken,
+and only then is anything of it touched.
 """
 
 from uuid import UUID
@@ -50,9 +50,9 @@ _UNTOUCHED = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
 
 
 async def accept_in_place(plans: Plans, principal: Principal, database: UUID, backup: UUID) -> Accepted:
-    """In the request's transaction. The subject is the restoration. Raises `NotFound`, `BackupNotCompleted`,
-    `BackupIncompatible`, `DatabaseNotActive`, `RestorationInProgress`, `CapacityExhausted`, `TooManyUnderWay` or
-    `TeamLimitReached`."""
+    """Accepts a restore in place, in the request's transaction. The subject is the restoration. Raises `NotFound`,
+    `BackupNotCompleted`, `BackupIncompatible`, `DatabaseNotActive`, `RestorationInProgress`, `CapacityExhausted`,
+    `TooManyUnderWay` or `TeamLimitReached`."""
     found = await databases.get_owned(database, principal.team_ids)
     source = await find_source(principal, backup)
     check_engine(source, found.engine)
@@ -62,7 +62,7 @@ async def accept_in_place(plans: Plans, principal: Principal, database: UUID, ba
     if record.status not in _UNTOUCHED:
         raise DatabaseNotActive(record.status.value)
     await expect_none(record)
-    # Of what isn't whole nothing is taken first.
+    # Of a database that isn't whole no backup is taken first.
     if not await backups.is_lost(record.id):
         await check_before_restore(plans, found.team_id, record.uuid)
     host = await version_of(record.host_id)
@@ -108,8 +108,8 @@ async def expect_not_exchanging(record: DatabaseRecord) -> None:
 
 
 async def end_unfinished(record: DatabaseRecord) -> None:
-    """Ends what is under way on a database that is about to be deleted, with its row locked. Nothing of its data was
-    touched yet."""
+    """Ends the restoration under way on a database that is about to be deleted, with its row locked. Nothing of its
+    data was touched yet."""
     found = await records.find_open(record.id)
     if found is None:
         return
@@ -122,8 +122,8 @@ async def end_unfinished(record: DatabaseRecord) -> None:
 
 
 async def cancel(record: DatabaseRecord, restoration: UUID) -> bool:
-    """Before anything of the data is touched, with the database's row locked. False where that has begun, or it has
-    ended."""
+    """Cancels the restoration before anything of the data is touched, with the database's row locked. False where that
+    has begun, or the restoration has ended."""
     found = await records.find(restoration, lock=True)
     if found is None or found.ended_at is not None or found.exchanging_at is not None:
         return False
@@ -135,22 +135,23 @@ async def cancel(record: DatabaseRecord, restoration: UUID) -> bool:
 
 
 async def end_on_lost_host(record: DatabaseRecord, found: RestorationRecord) -> None:
-    """Its host is lost, however far it has come, with the database's row locked, in the transaction that moves the
-    database. Its workflow learns of it from the row, if not from the signal, and leaves the host alone."""
+    """Ends a restoration whose host is lost, however far it has come, with the database's row locked, in the
+    transaction that moves the database. Its workflow learns of that from the row, if not from the signal, and leaves
+    the host alone."""
     await records.end(found.uuid, RestorationOutcome.FAILED)
     await _stop(found)
     await finish(record.id, (OperationType.RESTORE,), OperationStatus.FAILED, because=ReasonCode.HOST_LOST)
 
 
 async def reopen(record: DatabaseRecord) -> None:
-    """After a restore in place that has ended without having changed anything, with the database's row locked. One that
-    wasn't whole before stays closed."""
+    """Reopens the database after a restore in place that has ended without having changed anything, with the database's
+    row locked. A database that wasn't whole before stays closed."""
     if not await backups.is_lost(record.id):
         await access.reopen(record)
 
 
 async def begin_closing(plans: Plans, restoration: UUID) -> DatabaseRecord:
-    """The row of a database to which nobody is let in any more. Raises `NotWanted`."""
+    """Closes the database in its row, which lets nobody in any more, and returns the row. Raises `NotWanted`."""
     async with transaction():
         record, _ = await locked(restoration)
         await progress.begin_step(record.id, OperationType.RESTORE, "end_access")
@@ -159,7 +160,8 @@ async def begin_closing(plans: Plans, restoration: UUID) -> DatabaseRecord:
 
 
 async def back_up_first(plans: Plans, restoration: UUID) -> bool:
-    """Asks for the backup of what there is, once; whether it is completed. Raises `NotWanted`, `BackupUnmade`."""
+    """Asks for the backup of what there is, once; returns whether it is completed. Raises `NotWanted`,
+    `BackupUnmade`."""
     async with transaction():
         record, found = await locked(restoration)
         if found.before_uuid is None and not await backups.is_lost(record.id):
@@ -175,8 +177,9 @@ async def back_up_first(plans: Plans, restoration: UUID) -> bool:
 
 
 async def is_backed_up(found: RestorationRecord) -> bool:
-    """Whether what there was is kept, or there was nothing: such a backup is cancelled, and no other is but with its
-    restoration. What isn't whole, since its host was lost, is not kept. Raises `BackupUnmade` when it won't be."""
+    """Whether what there was is kept, or there was nothing: only in that case is the backup cancelled without its
+    restoration. Data that isn't whole, since its host was lost, is not kept. Raises `BackupUnmade` when what there was
+    won't be kept."""
     if found.before_uuid is None:
         return await backups.is_lost(found.database_id)
     before = await backups.find(found.before_uuid)
@@ -188,7 +191,8 @@ async def is_backed_up(found: RestorationRecord) -> bool:
 
 
 async def begin_exchange(restoration: UUID) -> tuple[DatabaseRecord, RestorationRecord]:
-    """From now on nothing cancels it, and the database is not deleted. Raises `NotWanted`, `BackupUnmade`."""
+    """Begins the exchange: from now on nothing cancels the restore, and the database is not deleted. Raises
+    `NotWanted`, `BackupUnmade`."""
     async with transaction():
         record, found = await locked(restoration)
         if found.exchanging_at is None and not await is_backed_up(found):
@@ -199,7 +203,8 @@ async def begin_exchange(restoration: UUID) -> tuple[DatabaseRecord, Restoration
 
 
 async def note_restored(plans: Plans, restoration: UUID, revision: int) -> None:
-    """The database is whole, and the engine lets in whom its row lets in, at this revision of its access."""
+    """Records that the database is whole, and that the engine lets in whom its row lets in, at this revision of its
+    access."""
     async with transaction():
         record, found = await locked(restoration)
         moved = found.kind is RestorationKind.MOVE
@@ -234,7 +239,7 @@ async def _operation_of(record: DatabaseRecord) -> UUID | None:
 
 
 async def _check_room(record: DatabaseRecord, host: HostVersion, backup: BackupRecord) -> None:
-    """For the scratch database, beside all that the host has allocated."""
+    """Checks that the host has room for the scratch database, beside all that it has allocated."""
     await lock_host(record.host_id)
     (load,) = await loads_of([record.host_id])
     if load.databases >= load.capacity:
@@ -249,13 +254,14 @@ async def _check_room(record: DatabaseRecord, host: HostVersion, backup: BackupR
 
 
 async def _end_before(found: RestorationRecord, because: ReasonCode) -> None:
-    """What there is stays: its backup is taken for nobody, unless it is there already."""
+    """Ends the backup of what there is, unless it is completed already: the data stays, so nobody needs it."""
     if found.before_uuid is not None:
         await ends.break_off(found.before_uuid, because)
 
 
 async def _stop(found: RestorationRecord) -> None:
-    """Before its operation ends, which names its workflow: that may have been begun anew."""
+    """Cancels the restoration's workflow, before its operation ends: the operation names the workflow, which may have
+    been begun anew."""
     name = restore_workflow_id(found.uuid)
     for operation in await open_on(found.database_id, (OperationType.RESTORE,)):
         if operation.workflow_id is not None and operation.workflow_id.startswith(name):

@@ -21,7 +21,8 @@ from app.store.session import transaction
 
 
 async def prepare(box: SecretBox, adapter_for: AdapterFor, restoration: UUID) -> RestorationKind:
-    """Returns what kind it is. Raises `NotWanted`, `ScratchGone`, `EngineError`, `LockBusy`, `LockLost`."""
+    """Prepares what the backup is loaded into, and returns the kind of the restoration. Raises `NotWanted`,
+    `ScratchGone`, `EngineError`, `LockBusy`, `LockLost`."""
     async with database_lock(await records.database_of(restoration)):
         async with transaction():
             record, found = await in_place.locked(restoration)
@@ -42,7 +43,7 @@ async def prepare(box: SecretBox, adapter_for: AdapterFor, restoration: UUID) ->
 
 
 async def end_scratch_of(restoration: UUID) -> None:
-    """May be repeated."""
+    """Ends the restoration's scratch database, if it has one. May be repeated."""
     found = await records.find(restoration)
     if found is not None and found.scratch is not None:
         await end_scratch(found.scratch)
@@ -54,7 +55,7 @@ async def _note_moved(record: DatabaseRecord) -> DatabaseRecord:
 
 
 async def _scratch(box: SecretBox, record: DatabaseRecord, restoration: UUID, scratch: UUID | None) -> DatabaseRecord:
-    """On the same host; written before anything is made."""
+    """The row of the scratch database, on the same host; written before anything is made."""
     if scratch is not None:
         found = await databases.find(scratch)
         if found is None or found.destroyed_at is not None:

@@ -24,7 +24,7 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Since it was made."""
+        """The seconds since this was made."""
         return monotonic() - self._began
 
     async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -33,7 +33,7 @@ class Progress:
             yield chunk
 
     def reported(self) -> AbstractAsyncContextManager[None]:
-        """The operation says every second how far it is, during the block. A report is not worth the failure of a
+        """Has the operation report every second how far it is, during the block. A report that fails does not fail the
         step."""
         return repeating(self._write, _REPORT_SECONDS, failure="progress_not_reported")
 

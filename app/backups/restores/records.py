@@ -49,7 +49,7 @@ LEFT JOIN databases s ON s.id = r.source_id LEFT JOIN databases c ON c.id = r.sc
 
 
 class NewRestoration(msgspec.Struct, frozen=True, kw_only=True):
-    """One that is accepted. `source_id` is of the database that is cloned."""
+    """A restoration that is accepted. `source_id` is that of the database that is cloned."""
 
     uuid: UUID
     database_id: int
@@ -61,8 +61,8 @@ class NewRestoration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def insert(new: NewRestoration) -> None:
-    """In the transaction that accepts it, which has its database's row locked, or has written it. Raises `NotFound` or
-    `BackupNotCompleted` for a backup that has ended by now."""
+    """Writes the restoration, in the transaction that accepts it, which has locked its database's row or written it.
+    Raises `NotFound` or `BackupNotCompleted` for a backup that has ended by now."""
     if new.backup_uuid is not None:
         await hold(new.backup_uuid)
     await execute(
@@ -81,13 +81,14 @@ async def insert(new: NewRestoration) -> None:
 
 
 async def find(restoration: UUID, *, lock: bool = False) -> RestorationRecord | None:
-    """`lock` until the end of the transaction; whoever locks its database too does so before."""
+    """The restoration. `lock` locks its row until the end of the transaction: lock its database first, if you lock
+    both."""
     suffix = "FOR NO KEY UPDATE OF r" if lock else ""
     return await fetch_one(RestorationRecord, f"{_SELECT} WHERE r.uuid = $1 {suffix}", restoration)
 
 
 async def database_of(restoration: UUID) -> UUID:
-    """Raises `NotWanted` for one that there is no record of."""
+    """The database of a restoration. Raises `NotWanted` if there is no record of the restoration."""
     found = await find(restoration)
     if found is None:
         raise NotWanted("there is no such restoration")
@@ -95,7 +96,7 @@ async def database_of(restoration: UUID) -> UUID:
 
 
 async def find_open(database_id: int) -> RestorationRecord | None:
-    """The one under way on this database, or that makes it."""
+    """The restoration under way on this database, or the one that makes it."""
     return await fetch_one(RestorationRecord, f"{_SELECT} WHERE r.database_id = $1 AND r.ended_at IS NULL", database_id)
 
 
@@ -108,7 +109,7 @@ WHERE d.team_id = $1 AND r.ended_at IS NULL
 async def note_whole(
     restoration: UUID, host_id: int, name: str, *, tables: int | None = None, rows: int | None = None
 ) -> None:
-    """The data is loaded and compared at this place."""
+    """Records that the data is loaded and compared at this place."""
     await execute(
         "UPDATE restorations SET loaded_host_id = $2, loaded_name = $3, loaded_at = now(),"
         " tables = coalesce($4, tables), rows = coalesce($5, rows)"
@@ -122,18 +123,18 @@ async def note_whole(
 
 
 async def note_scratch(restoration: UUID, scratch_id: int) -> None:
-    """The backup is proven in this database first."""
+    """Records the scratch database, in which the backup is proven first."""
     await execute("UPDATE restorations SET scratch_id = $2 WHERE uuid = $1", restoration, scratch_id)
 
 
 async def note_before(restoration: UUID, backup: UUID) -> None:
-    """This is the backup of what there was."""
+    """Records the backup of what there was."""
     await execute("UPDATE restorations SET before_uuid = $2 WHERE uuid = $1", restoration, backup)
 
 
 async def begin_exchange(restoration: UUID) -> bool:
-    """From now on nothing cancels it. In a transaction that has its database's row locked; False where it has
-    ended."""
+    """Records that the exchange begins: from now on nothing cancels the restoration. In a transaction that has its
+    database's row locked. False where it has ended."""
     return bool(
         await execute(
             "UPDATE restorations SET exchanging_at = coalesce(exchanging_at, now())"
@@ -165,8 +166,8 @@ async def is_left_behind(database: UUID, host_id: int) -> bool:
 
 
 async def give_up_left_behind(host_id: int) -> int:
-    """Of all databases that were moved from that host and are whole elsewhere, or are destroyed. Returns of how many
-    moves."""
+    """Gives up what lies on that host of all databases that were moved from it and are whole elsewhere, or are
+    destroyed. Returns the number of moves."""
     return await execute(
         """
         UPDATE restorations r SET from_released_at = now() FROM databases d
@@ -180,7 +181,7 @@ async def give_up_left_behind(host_id: int) -> int:
 
 
 async def begin_hold(restoration: UUID) -> bool:
-    """The source of a clone is about to be held up, once: False where it was before."""
+    """Records that the source of a clone is about to be held up, once: False where it was before."""
     return bool(
         await execute(
             "UPDATE restorations SET held_seconds = 0"
@@ -191,12 +192,12 @@ async def begin_hold(restoration: UUID) -> bool:
 
 
 async def note_held(restoration: UUID, seconds: float) -> None:
-    """It was held up for so long."""
+    """Records for how many seconds the source was held up."""
     await execute("UPDATE restorations SET held_seconds = $2 WHERE uuid = $1", restoration, seconds)
 
 
 async def end(restoration: UUID, outcome: RestorationOutcome) -> bool:
-    """Ends it, in the transaction of what ends with it. False when it had ended."""
+    """Ends the restoration, in the transaction of what ends with it. False when it had ended before."""
     return bool(
         await execute(
             "UPDATE restorations SET ended_at = now(), outcome = $2 WHERE uuid = $1 AND ended_at IS NULL",

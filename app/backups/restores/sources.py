@@ -24,7 +24,7 @@ from app.quotas.usage import storage_of
 
 
 class FoundSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A source, and what a database has that is made from it unless something else is asked for."""
+    """A source, and what a database made from it has unless something else is asked for."""
 
     kind: RestorationKind
     engine: Engine
@@ -35,13 +35,13 @@ class FoundSource(msgspec.Struct, frozen=True, kw_only=True):
     """The ids of the hosts that take its data."""
     backup_uuid: UUID | None = None
     source_id: int | None = None
-    """Of the database that is cloned."""
+    """The id of the database that is cloned."""
     pause_source: bool = False
     prefers: int | None = None
     """The id of the host on which it is made at once, if there is room."""
 
     def completed(self, request: CreateDatabase) -> CreateDatabase:
-        """The request with what it leaves to the source. Raises `InvalidField`."""
+        """The request, completed with what it leaves to the source. Raises `InvalidField`."""
         if request.db_type is not UNSET and request.db_type is not self.engine:
             raise InvalidField("db_type", f"The source is a {self.engine.value} database; so is what is made from it.")
         if self.kind is RestorationKind.CLONE and request.region not in (UNSET, self.region):

@@ -38,9 +38,9 @@ from app.store.locks import LockBusy, TransfersLock, database_lock, transfers_lo
 from app.store.session import transaction
 
 _NON_RETRYABLE = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
-"""Of a backup: no further attempt loads it."""
+"""The faults of a backup that no further attempt loads."""
 SCRATCH_LASTS = timedelta(days=7)
-"""Without a sign of whoever needs it."""
+"""How long a scratch database lasts without a sign of the restoration that needs it."""
 
 
 class Transfers:
@@ -52,9 +52,9 @@ class Transfers:
         self._adapters = adapters
 
     async def fill(self, restoration: UUID, workflow_id: str | None) -> None:
-        """A database that is being made or moved, or the scratch of one that is to be restored. Records where it is
-        whole. Raises `NotWanted`, what `app.backups.restores.faults` lists, what `load_backup` raises, `EngineError`,
-        `LockBusy`, `LockLost`."""
+        """Fills a database that is being made or moved, or the scratch of one that is to be restored, and records where
+        it is whole. Raises `NotWanted`, what `app.backups.restores.faults` lists, what `load_backup` raises,
+        `EngineError`, `LockBusy`, `LockLost`."""
         found = await _open(restoration)
         async with transfers_lock(found.database) as lock:
             if await self._copy(found):
@@ -68,8 +68,8 @@ class Transfers:
             await _note_whole(restoration, target, report)
 
     async def exchange(self, restoration: UUID, workflow_id: str | None) -> None:
-        """In place: the closed database gets the data that was proven in the scratch. Raises as `fill` does; what was
-        there is back then."""
+        """Gives the closed database of a restore in place the data that was proven in the scratch. Raises as `fill`
+        does. When it raises an error that is not retried, the former data is back."""
         found = await _open(restoration)
         async with transfers_lock(found.database):
             record, found = await in_place.begin_exchange(restoration)
@@ -85,9 +85,9 @@ class Transfers:
                 await records.note_whole(restoration, record.host_id, record.engine_name)
 
     async def _copy(self, found: RestorationRecord) -> bool:
-        """A clone by what the host itself does in a moment, where its caller lets its source be held up. That is tried
-        once, whatever becomes of it: what it hasn't brought, a dump does. The server copies blocks under its own lock,
-        so nothing is compared."""
+        """Makes a clone by a copy that the host itself makes in a moment, where the caller lets the source be held up;
+        returns whether it is made. The copy is tried once, whatever becomes of it: what it hasn't brought, a dump
+        brings. The server copies blocks under its own lock, so nothing is compared."""
         if found.source is None or not found.pause_source or found.held_seconds is not None:
             return False
         async with database_lock(found.database), database_lock(found.source):
@@ -115,7 +115,7 @@ class Transfers:
             return target
 
     async def _empty(self, adapter: EngineAdapter, target: DatabaseRecord) -> None:
-        # Of an attempt that died: until its sessions have ended it would go on loading.
+        # The sessions of an attempt that died: until they have ended it would go on loading.
         await adapter.end_dumps([target.engine_name])
         await adapter.clear(tenant_of(target, self._box))
 
@@ -139,7 +139,7 @@ class Transfers:
         *,
         becomes: Tenant | None = None,
     ) -> LoadReport:
-        """Into an empty database."""
+        """Loads the backup into an empty database."""
         record = await backups.find(backup)
         if record is None:
             raise BackupGone("the backup is gone")
@@ -175,10 +175,10 @@ class Transfers:
             yield dump
 
     async def _replace(self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord) -> None:
-        """The whole database at once."""
+        """Replaces the whole database at once by its scratch."""
         scratch = await _scratch_of(found)
         async with database_lock(record.uuid), database_lock(scratch.uuid):
-            await _open(found.uuid)  # who has waited for the locks may be too late
+            await _open(found.uuid)  # after the wait for the locks it may be too late
             await adapter.end_dumps([record.engine_name])
             tenant = tenant_of(record, self._box)
             await adapter.revoke_access(tenant)
@@ -187,7 +187,8 @@ class Transfers:
     async def _reload(
         self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord, workflow_id: str | None
     ) -> None:
-        """Emptied and loaded; and where the backup doesn't load here after all, what there was is loaded back."""
+        """Empties the database and loads the backup; where the backup doesn't load here after all, loads back what
+        there was."""
         assert found.backup_uuid is not None, "a restore in place has a backup"
         try:
             await self._load_anew(adapter, record, found, found.backup_uuid, workflow_id)
@@ -229,8 +230,8 @@ class Transfers:
 
 
 async def _take_turn(lock: TransfersLock, found: RestorationRecord) -> None:
-    """Of the clones of one database, whose dumps share an account: before anything is emptied for it. Raises
-    `SourceBusy`."""
+    """Takes the turn of a clone among those of one database, whose dumps share an account, before anything is emptied
+    for it. Raises `SourceBusy`."""
     if found.source is None:
         return
     try:
@@ -240,7 +241,7 @@ async def _take_turn(lock: TransfersLock, found: RestorationRecord) -> None:
 
 
 async def _open(restoration: UUID) -> RestorationRecord:
-    """Raises `NotWanted` for one that has ended."""
+    """The restoration. Raises `NotWanted` for one that has ended."""
     found = await records.find(restoration)
     if found is None or found.ended_at is not None:
         raise NotWanted("the restoration has ended")
@@ -248,7 +249,7 @@ async def _open(restoration: UUID) -> RestorationRecord:
 
 
 async def _target(restoration: UUID) -> tuple[DatabaseRecord, RestorationRecord]:
-    """What is filled. Raises `NotWanted`."""
+    """The database that is filled, and its restoration. Raises `NotWanted`."""
     found = await _open(restoration)
     record = await databases.find(found.database)
     if found.kind in (RestorationKind.FROM_BACKUP, RestorationKind.CLONE):
@@ -258,7 +259,7 @@ async def _target(restoration: UUID) -> tuple[DatabaseRecord, RestorationRecord]
 
 
 async def _scratch_of(found: RestorationRecord) -> DatabaseRecord:
-    """Prolonged. Raises `ScratchGone`."""
+    """The restoration's scratch database, prolonged. Raises `ScratchGone`."""
     scratch = None if found.scratch is None else await databases.find(found.scratch)
     if scratch is None or not await prolong_scratch(scratch.uuid, SCRATCH_LASTS):
         raise ScratchGone("the scratch database is gone")
@@ -272,7 +273,7 @@ def _is_whole(found: RestorationRecord, target: DatabaseRecord) -> bool:
 
 
 def _is_open(source: DatabaseRecord) -> bool:
-    """Its tenant is in, and nothing else happens to it."""
+    """Whether its tenant is let in, and nothing else happens to it."""
     return source.status is DatabaseStatus.ACTIVE and source.restoring_at is None
 
 

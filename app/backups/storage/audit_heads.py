@@ -1,4 +1,4 @@
-"""Seals of the audit log, kept where whoever changes our own database changes nothing: objects that are made once and
+"""Seals of the audit log, kept out of reach of anyone who changes our own database: objects that are made once and
 never replaced, each named by its seal's number and hash."""
 
 import re
@@ -18,8 +18,8 @@ class AuditHeads:
         self._objects = objects
 
     async def keep(self, seal: int, digest: str, until: datetime | None) -> None:
-        """Keeps it; `until` is when it may be deleted, where the store has Object Lock. Again and again while it is the
-        newest: whoever made it may have died before it was locked."""
+        """Keeps the seal; `until` is when it may be deleted, where the store has Object Lock. Call this again and again
+        while the seal is the newest: the process that made it may have died before it was locked."""
         name = f"{FOLDER}/{seal:012}-{digest}"
         with suppress(ObjectExists):
             await self._objects.create(name, b"")

@@ -16,12 +16,12 @@ class CheckedBackup(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its parts can be read without another identity."""
     faults: tuple[BackupDamaged, ...]
     strays: tuple[str, ...]
-    """Objects in its folder that are not of it."""
+    """Objects in the backup's folder that are not part of it."""
 
 
 async def check_backup(store: BackupStore, stored: StoredBackup, *, deep: bool) -> CheckedBackup:
-    """The sizes of its objects; if `deep`, their contents too, as far as they can be read. Raises `StoreUnavailable`
-    and `StoreRefused`."""
+    """Checks the sizes of a backup's objects; if `deep`, their contents too, as far as they can be read. Raises
+    `StoreUnavailable` and `StoreRefused`."""
     try:
         key = await store.stored_key(stored.backup)
         manifest = await store.get_manifest(stored.backup, key)

@@ -16,14 +16,15 @@ FILE_VARIABLE = "AWS_SHARED_CREDENTIALS_FILE"
 
 
 class CredentialsFile:
-    """In the format of AWS's own tools: a section for each profile."""
+    """A file in the format of AWS's own tools: a section for each profile."""
 
     def __init__(self, path: Path, profile: str) -> None:
         self._path = path
         self._profile = profile
 
     def __call__(self) -> "S3Credential":
-        """As they are now, for one request. Raises `ValueError`, without anything of what the file holds."""
+        """The credentials as they are now, for one request. Raises `ValueError`, which shows nothing of what the file
+        holds."""
         read = ConfigParser(interpolation=None, default_section="")
         try:
             read.read_string(self._path.read_text())
@@ -40,7 +41,8 @@ class CredentialsFile:
 
 
 def credentials_file() -> CredentialsFile | None:
-    """That of the environment, unless that has keys itself, which come first, as with AWS's own tools."""
+    """The file that the environment names; None if it names none, or has keys itself, which come first, as with AWS's
+    own tools."""
     path = os.environ.get(FILE_VARIABLE)
     if not path or os.environ.get("AWS_ACCESS_KEY_ID"):
         return None

@@ -22,13 +22,13 @@ from app.core.secrets import InvalidSecret, SecretBox, SecretLocation
 
 _NONCE_BYTES = 12
 _LONGEST_ID = 100
-"""In characters, of the id of a secret key that is shown."""
+"""The most characters shown of the id of a secret key."""
 KEY_BYTES = 65_536
 """The maximum size of a sealed key."""
 
 
 class KeyMaterial(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sealed."""
+    """What a sealed key contains."""
 
     recipient: str
     """The public part of the backup's own identity."""
@@ -51,8 +51,8 @@ class BackupKey:
         self._cipher = AESGCM(material.manifest_key)
 
     def seal(self, secret: str, name: str) -> bytes:
-        """A secret within the manifest. It can be opened as long as the backup's key can, whatever becomes of the
-        HEADWATER_SECRET_KEYS of now."""
+        """Seals a secret within the manifest. It can be opened as long as the backup's key can, whatever becomes of
+        today's HEADWATER_SECRET_KEYS."""
         return self.encrypt(secret.encode(), f"secret {name}")
 
     def open(self, sealed: bytes, name: str) -> str:
@@ -90,8 +90,8 @@ def new_key(box: SecretBox, backup: UUID, operator: Recipient | None = None) -> 
 
 
 def open_key(box: SecretBox, backup: UUID, sealed: bytes, identities: Sequence[Identity] = ()) -> BackupKey:
-    """`identities` are the operator's. Without the right one, a key for an operator's recipient can read the manifest
-    alone. Raises `BackupDamaged`, and of that `KeyUnknown`."""
+    """Opens a sealed key. `identities` are the operator's. Without the right one, a key for an operator's recipient can
+    read the manifest alone. Raises `BackupDamaged`, and its kind `KeyUnknown`."""
     if sealed_with(sealed) not in box.key_ids:
         raise KeyUnknown(f"{backup}/key", "it is sealed with a key that is not in HEADWATER_SECRET_KEYS")
     try:
@@ -103,7 +103,7 @@ def open_key(box: SecretBox, backup: UUID, sealed: bytes, identities: Sequence[I
 
 
 def resealed(box: SecretBox, backup: UUID, sealed: bytes) -> bytes:
-    """The same, sealed with the newest of HEADWATER_SECRET_KEYS. Raises `BackupDamaged`."""
+    """The same key, sealed with the newest of HEADWATER_SECRET_KEYS. Raises `BackupDamaged`."""
     if sealed_with(sealed) == box.newest.decode():
         return sealed
     try:
@@ -113,13 +113,14 @@ def resealed(box: SecretBox, backup: UUID, sealed: bytes) -> bytes:
 
 
 def readable(box: SecretBox, key: BackupKey) -> bytes:
-    """The key, sealed so that it opens without the operator's identity. It needs to have been opened with it."""
+    """The key, sealed so that it opens without the operator's identity. The key has to have been opened with that
+    identity."""
     assert key.identity is not None, "it was opened"
     return _seal(box, key.backup, msgspec.structs.replace(key.material, identity=str(key.identity)))
 
 
 def sealed_with(sealed: bytes) -> str:
-    """The id of the secret key that opens it."""
+    """The id of the secret key that opens a sealed key."""
     return sealed.partition(b"\x00")[0][:_LONGEST_ID].decode(errors="replace")
 
 

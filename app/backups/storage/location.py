@@ -46,7 +46,8 @@ def location(settings: Settings) -> Folder | Bucket:
 
 
 def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Store:
-    """Makes the folder if necessary. A bucket isn't asked. Raises `InvalidSettings`."""
+    """The client for a folder or a bucket. Makes the folder if necessary; a bucket is sent no request yet. Raises
+    `InvalidSettings`."""
     try:
         if isinstance(place, Folder):
             place.path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,6 +71,7 @@ def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Sto
 
 
 def _forget_empty_variables() -> None:
-    """An empty one counts as not given, as with our own settings: a compose file can't leave one out."""
+    """Removes empty AWS variables from the environment: they count as not given, as with our own settings. A compose
+    file can't leave one out."""
     for name in [name for name, value in os.environ.items() if name.startswith("AWS_") and not value.strip()]:
         del os.environ[name]

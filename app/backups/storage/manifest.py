@@ -92,8 +92,8 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode(manifest: BackupManifest, key: BackupKey) -> bytes:
-    """As it is stored: MessagePack, compressed, then encrypted with the backup's key. Raises `DumpRefused` for one that
-    could not be read again."""
+    """The manifest as it is stored: MessagePack, compressed, then encrypted with the backup's key. Raises `DumpRefused`
+    for one that could not be read again."""
     encoded = msgspec.msgpack.encode(manifest)
     if len(encoded) > MAX_MANIFEST_BYTES:
         raise DumpRefused(f"the list of its parts and tables takes more than {MAX_MANIFEST_BYTES} bytes")
@@ -101,7 +101,7 @@ def encode(manifest: BackupManifest, key: BackupKey) -> bytes:
 
 
 def decode(name: str, sealed: bytes, key: BackupKey) -> BackupManifest:
-    """`name` is the object's, for the error. Raises `BackupDamaged`."""
+    """Reads a stored manifest. `name` is the object's, for the error. Raises `BackupDamaged`."""
     plain = key.decrypt(sealed, "manifest")
     try:
         with zstandard.ZstdDecompressor().stream_reader(plain) as frame:

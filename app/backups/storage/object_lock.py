@@ -48,7 +48,7 @@ class ObjectLock:
         self._timeout = timeout_seconds
 
     async def keep(self, names: Sequence[str], until: datetime) -> None:
-        """Nobody deletes these before. It can be prolonged, and not shortened."""
+        """Keeps anybody from deleting these objects before `until`. The time can be prolonged, and not shortened."""
         retention = {"Mode": self._mode, "RetainUntilDate": until}
         for start in range(0, len(names), _AT_ONCE):
             await asyncio.gather(
@@ -59,8 +59,8 @@ class ObjectLock:
             )
 
     async def delete(self, folder: str, names: Collection[str] | None = None) -> None:
-        """Every version of these objects of a folder, or of all. Raises `BackupLocked`; what isn't kept may be gone
-        then."""
+        """Deletes every version of these objects of a folder, or of all its objects. Raises `BackupLocked`; what isn't
+        locked may be gone then."""
         keys = None if names is None else {self._key(name) for name in names}
         marker: dict[str, str] = {}
         while True:
@@ -113,7 +113,7 @@ class ObjectLock:
             raise StoreUnavailable(f"{self._bucket}: no answer within {self._timeout:g} seconds") from None
 
     def _renew_keys(self) -> None:
-        """The client reads their file only once."""
+        """Reads the keys anew from their file, which the client itself reads only once."""
         if self._file is None:
             return
         try:

@@ -53,13 +53,13 @@ class Objects:
         self._timeout = timeout_seconds
 
     async def put(self, name: str, data: bytes | bytearray) -> None:
-        """Written as a whole or not at all, in place of an older one."""
+        """Writes an object as a whole or not at all, in place of an older one."""
         async with self._asked(name):
             await obstore.put_async(self._client, name, data, use_multipart=False)
             await self._make_durable(name)
 
     async def create(self, name: str, data: bytes) -> None:
-        """Raises `ObjectExists` when there is one already; it stays as it is."""
+        """Writes a new object. Raises `ObjectExists` when there is one of this name already, which stays as it is."""
         async with self._asked(name):
             try:
                 await obstore.put_async(self._client, name, data, mode="create", use_multipart=False)
@@ -71,8 +71,8 @@ class Objects:
                     await self._make_durable(name)
 
     async def get(self, name: str, *, most: int, length: int | None = None) -> memoryview:
-        """At most `most` bytes, of exactly `length` if it is given. Raises `BackupMissing`; `BackupDamaged` for one of
-        another length."""
+        """Reads an object: at most `most` bytes, and exactly `length` if it is given. Raises `BackupMissing`;
+        `BackupDamaged` for an object of another length."""
         async with self._asked(name):
             try:
                 answer = await obstore.get_async(self._client, name)
@@ -112,12 +112,12 @@ class Objects:
             yield item
 
     async def keep(self, names: Sequence[str], until: datetime | None) -> None:
-        """Nobody deletes these before, if Object Lock is set."""
+        """Keeps anybody from deleting these objects before `until`, if Object Lock is set."""
         if self._lock is not None and until is not None:
             await self._lock.keep(names, until)
 
     async def delete(self, folder: str, names: Sequence[str]) -> None:
-        """Objects of one folder. One that is gone already is fine. Raises `BackupLocked`."""
+        """Deletes objects of one folder. One that is gone already is fine. Raises `BackupLocked`."""
         if self._lock is not None:
             await self._lock.delete(folder, names)
             return
@@ -130,7 +130,7 @@ class Objects:
                     await obstore.delete_async(self._client, list(page))
 
     async def delete_all(self, folder: str) -> None:
-        """Whatever it holds, older versions included. Raises `BackupLocked`."""
+        """Deletes whatever the folder holds, older versions included. Raises `BackupLocked`."""
         if self._lock is not None:
             await self._lock.delete(folder)
         else:
@@ -150,7 +150,7 @@ class Objects:
         ]
 
     def _insist_on_store(self, fault: Exception) -> None:
-        """An object may be missing; its bucket, or the store's folder, may not."""
+        """Raises `StoreRefused` if the bucket, or the store's folder, is missing, and not the object alone."""
         gone = not self._place.path.is_dir() if isinstance(self._place, Folder) else "NoSuchBucket" in str(fault)
         if gone:
             raise StoreRefused(f"{self._place}: the store itself is gone: {_shortened(fault)}")

@@ -21,7 +21,8 @@ PART_PLAIN_BYTES = 1024 * 1024 * 1024
 MAX_PART_BYTES = PART_BYTES + 4 * 1024 * 1024
 """No part is larger, as it is stored."""
 STEP_BYTES = 1024 * 1024
-"""What is given out at once, and at least what is compressed at once: a step takes a thread, which takes its time."""
+"""The most that is given out at once, and the least that is compressed at once: each step goes to a thread, which takes
+time."""
 _LEVEL = 1
 _WINDOW_BYTES = 8 * 1024 * 1024
 """The largest window of a frame that is decompressed; ours have less."""
@@ -56,7 +57,7 @@ class Compressor:
         self._begin()
 
     def feed(self, pieces: Sequence[bytes]) -> CompressedPart | None:
-        """A few MB at most. Returns a part when one is full."""
+        """Compresses these pieces, of a few MB together at most. Returns a part when one is full."""
         for piece in pieces:
             self._pieces.append(self._frame.compress(piece))
             self._plain += len(piece)
@@ -82,7 +83,7 @@ OTHER_HASH = "its SHA-256 is not the manifest's"
 
 
 class DamagedPart(Exception):
-    """Says what is wrong."""
+    """A part is damaged. The message says what is wrong."""
 
 
 def open_part(data: memoryview, sha256: bytes, identity: Identity) -> list[bytes]:
@@ -98,7 +99,8 @@ def open_part(data: memoryview, sha256: bytes, identity: Identity) -> list[bytes
 
 
 def decompress(pieces: list[bytes], plain_length: int) -> Iterator[bytes]:
-    """At most `STEP_BYTES` at once, and never more than `plain_length` in all. Raises `DamagedPart`."""
+    """Yields the part's bytes: at most `STEP_BYTES` at once, and never more than `plain_length` in all. Raises
+    `DamagedPart`."""
     left = plain_length
     try:
         with zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(

@@ -15,7 +15,8 @@ class _Failed:
 
 @asynccontextmanager
 async def reading_ahead(chunks: AsyncIterator[bytes]) -> AsyncIterator[AsyncIterator[bytes]]:
-    """The same chunks. Whatever they raise comes in its place, and nothing of them is read after the block."""
+    """Yields the same chunks, read ahead. An error that they raise comes in its place, and none of them is read after
+    the block."""
     waiting: asyncio.Queue[bytes | _Failed | None] = asyncio.Queue(_AHEAD)
 
     async def read() -> None:

@@ -89,7 +89,7 @@ class BackupStore:
         )
 
     def new_key(self, backup: UUID) -> BackupKey:
-        """Keep its `sealed` before anything is written with it."""
+        """A key for a new backup. Keep its `sealed` before anything is written with it."""
         return keys.new_key(self._box, backup, self._recipient)
 
     def open_key(self, backup: UUID, sealed: bytes) -> BackupKey:
@@ -135,7 +135,7 @@ class BackupStore:
                 yield step
 
     async def check_part(self, manifest: BackupManifest, part: Part, key: BackupKey) -> None:
-        """Reads it as a restore does, or as far as its hash without the identity that it needs. Raises
+        """Reads a part as a restore does; without the identity that this needs, checks its hash alone. Raises
         `BackupDamaged`."""
         if key.identity is None:
             data = await self._get_part(manifest, part)
@@ -148,7 +148,7 @@ class BackupStore:
     async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
         """Makes a backup of what has been written, and returns the manifest that counts: this one, or one that was
         there already, which an earlier attempt has written. Raises `BackupDamaged` if that one can't be read, and
-        `DumpRefused` where this one would be too large to be."""
+        `DumpRefused` where this one would be too large to be read again."""
         # The key in our row may have been sealed anew since this one was read.
         fresh = keys.resealed(self._box, key.backup, key.sealed)
         _, sealed = await asyncio.gather(
@@ -169,14 +169,15 @@ class BackupStore:
         return manifest
 
     async def get_manifest(self, backup: UUID, key: BackupKey | None = None) -> BackupManifest:
-        """With the stored key, unless one is given. Raises `BackupMissing`; `BackupDamaged`."""
+        """The backup's manifest, opened with the stored key unless one is given. Raises `BackupMissing`;
+        `BackupDamaged`."""
         name = _manifest_name(backup)
         sealed = await self._objects.get(name, most=MAX_MANIFEST_BYTES)
         return await asyncio.to_thread(decode, name, bytes(sealed), key or await self.stored_key(backup))
 
     async def delete(self, backup: UUID) -> None:
-        """The manifest first: what is left of an interrupted deletion is no backup. Raises `BackupLocked`, and then
-        the backup is whole."""
+        """Deletes the backup, its manifest first: what is left of an interrupted deletion is no backup. Raises
+        `BackupLocked`, and then the backup is whole."""
         await self._objects.delete(str(backup), [_manifest_name(backup)])
         await self._objects.delete_all(str(backup))
 
@@ -197,7 +198,7 @@ class BackupStore:
                 yield _stray(item, backup)
 
     async def find(self, backup: UUID) -> StoredBackup | None:
-        """None for what has no manifest."""
+        """The backup in the store; None for one that has no manifest."""
         found = [item async for item in self._objects.list(str(backup))]
         whole = any(item.name == _manifest_name(backup) for item in found)
         return StoredBackup(backup=backup, objects=tuple(found)) if whole else None
@@ -242,7 +243,7 @@ class BackupStore:
         return found
 
     async def _backups(self) -> list[UUID]:
-        """Those that have a folder in the store, whether they are complete or not."""
+        """The backups that have a folder in the store, whether they are complete or not."""
         return [backup for folder in (await self._objects.top())[0] if (backup := _uuid(folder))]
 
     async def _open_part(self, manifest: BackupManifest, part: Part, identity: Identity) -> AsyncIterator[bytes]:

@@ -17,7 +17,7 @@ from app.backups.storage.reading_ahead import reading_ahead
 from app.core.priority import put_thread_last
 
 _THREADS = 8
-"""Some backups at once, each of which compresses one part while it encrypts another."""
+"""Enough for some backups at once, each of which compresses one part while it encrypts another."""
 _executor = ThreadPoolExecutor(_THREADS, "backup-store", put_thread_last)
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
@@ -39,7 +39,8 @@ class WriteAttempt:
         self._uploads: set[asyncio.Task[None]] = set()
         self._begun = 0
         self._sealing = asyncio.Lock()
-        """One at a time, for the memory that it takes; it hardly runs beside another anyway."""
+        """Parts are sealed one at a time, for the memory that this takes; two would hardly run beside each other
+        anyway."""
 
     async def write(self, chunks: AsyncIterator[bytes], progress: Callable[[int], None]) -> StoredParts:
         compressor, done = Compressor(), 0

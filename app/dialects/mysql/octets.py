@@ -8,7 +8,7 @@ from app.dialects.mysql.lexer import tokens
 from app.dialects.tokens import TokenKind
 
 _OCTET = re.compile("[\udc80-\udcff]")
-"""How a decoder with `surrogateescape` stands for one (PEP 383)."""
+"""The characters that stand for such octets after a decoder with `surrogateescape` (PEP 383)."""
 _ESCAPE = re.compile(r"\\(.)|''|\"\"", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
 """MySQL's manual, "String Literals": every other character stands for itself."""

@@ -1,6 +1,6 @@
-"""sqlglot, which reads a statement of MySQL's, guarded: nothing else reaches it.
+"""sqlglot, which reads a statement of MySQL's, guarded: no other module calls its parser.
 
-Some of what it reads it tries in several ways, one after the other: `DATE(…)` first as a type, then as a function, and
+It tries some of what it reads in several ways, one after the other: `DATE(…)` first as a type, then as a function, and
 whatever stands inside again for each. Nested, that takes twice as long with every level, and a thread can't be stopped.
 So its steps are counted, and it gives up where no honest text brings it.
 """
@@ -24,7 +24,7 @@ _CHARACTERS_OF_A_STEP = 64
 
 
 class TooInvolved(Exception):
-    """It is nested too deeply, or in a way that takes too many steps."""
+    """The text is nested too deeply, or in a way that takes too many steps."""
 
 
 class Stumbled(Exception):
@@ -39,11 +39,11 @@ class Steps:
         self.most = 0
 
     def allow(self, tokens: list[Token]) -> None:
-        """As many more as an honest text of these tokens takes, and some."""
+        """Allows as many more steps as an honest text of these tokens takes, and some."""
         self.most = self.taken + _LEAST + _FOR_EACH_TOKEN * sum(map(_weight, tokens))
 
     def take(self, token: Token) -> None:
-        """Raises `TooInvolved`."""
+        """Counts a step. Raises `TooInvolved` where there are more than may be."""
         self.taken += _weight(token)
         if self.taken > self.most:
             raise TooInvolved
@@ -67,7 +67,8 @@ def parse(text: str, error_level: ErrorLevel | None = None, steps: Steps | None 
 
 
 def _weight(token: Token) -> int:
-    """What is made of a long literal or name takes time in proportion to its length, each time that it is read."""
+    """How many steps a token counts for: what is made of a long literal or name takes time in proportion to its length,
+    each time that it is read."""
     return 1 + len(token.text) // _CHARACTERS_OF_A_STEP
 
 
@@ -88,6 +89,6 @@ class _Parser(MySQLParser):
         self._steps = steps
 
     def _advance(self, times: int = 1) -> None:
-        """Steps back come here too."""
+        """Counts each move; steps back come here too."""
         super()._advance(times)
         self._steps.take(self._curr)

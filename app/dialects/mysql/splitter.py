@@ -14,7 +14,7 @@ from app.dialects.tokens import Token, TokenKind
 
 _DELIMITER = re.compile(r"delimiter(?:[ \t]+([^\s]+))?[^\n]*", re.IGNORECASE)
 MAX_DELIMITER = 16
-"""Characters, as in the client; each token is held against it."""
+"""The most characters of a delimiter, as in the client; each token is compared with it."""
 _ROUTINES = frozenset({"procedure", "function", "trigger", "event"})
 # Between CREATE and what is created there can be so many.
 _HEADER_TOKENS = 40
@@ -46,8 +46,8 @@ class Split:
 
 
 def split(text: str, *, single: bool = False, most: int | None = None) -> Split:
-    """`single`: the text was cut out of a script as one statement, so a routine in it ends where the text does. With
-    more than `most` statements, empty ones counted, the error is `TooManyStatements`."""
+    """Splits a script. `single`: the text was cut out of a script as one statement, so a routine in it ends where the
+    text does. With more than `most` statements, empty ones counted, the error is `TooManyStatements`."""
     splitter = _Splitter(text, single, most)
     try:
         splitter.run()
@@ -97,7 +97,7 @@ class _Splitter:
         self._end()
 
     def _end_at_semicolon(self) -> None:
-        """The server itself splits at it, except in routines."""
+        """Ends the statement, except in routines: the server itself splits at a semicolon."""
         if not self._is_routine():
             self._current.tokens.pop()
             self._end()
@@ -122,7 +122,8 @@ class _Splitter:
         self._begin()
 
     def _refuse_dashes(self, statement: SplitStatement) -> None:
-        """At the very end of what is sent they are a comment, which they are not in the script."""
+        """Refuses `--` at the very end of a statement: in what is sent it is a comment, which it is not in the
+        script."""
         if self._text[statement.start : statement.end].endswith("--") and statement.tokens[-1].kind is TokenKind.SYMBOL:
             raise SqlError(statement.end - 2, "`--` begins a comment only before a blank or at the end of a line")
 

@@ -12,7 +12,7 @@ _SET_OPERATIONS = frozenset({"union", "except", "intersect"})
 
 def check_depth(text: str, most: int | None = None) -> None:
     """Raises `TooDeep` where more tokens than `MAX_DEPTH` could each be a level of one tree, and `TooManyStatements`
-    where the next one begins after `most`; what stands before a semicolon counts, be it nothing.
+    where another statement begins after `most`; an empty one before a semicolon counts too.
 
     Items of a list are side by side, so a comma begins anew. Terms of a chain (`1 + 1 + 1`, joins, unions) each
     enclose the one before.

@@ -1,5 +1,5 @@
-"""PostgreSQL's own parser, guarded: nothing that a client sends may bring down the process that asks. Nothing else
-reaches the parser.
+"""PostgreSQL's own parser, guarded: nothing that a client sends may bring down the process that asks. No other module
+calls the parser.
 
 The parser is C and recursive. It runs in threads with large stacks of their own, so never in an event loop's thread,
 and what is too long or nests too far for these stacks is refused before it.

@@ -31,12 +31,12 @@ _EXPLAINED = re.compile(
     r"(?:DESCRIBE|DESC|EXPLAIN)\b\s*(?:FORMAT\s*=\s*(?:TRADITIONAL|JSON|TREE)\b)?(?P<inner>.+)", _FLAGS
 )
 _STATEMENTS = words("analyze delete extended for format insert into partitions replace select table update values with")
-"""Begin another form of EXPLAIN, where no quotes are around them."""
+"""Words that begin another form of EXPLAIN, where no quotes are around them."""
 
 
 def is_schema_query(text: str, database: str) -> bool:
-    """Whether this statement, without comments, is one of these. Raises `Refused` for a SHOW of anything else, and for
-    one that names another database."""
+    """Whether this statement, without comments, is one of these forms. Raises `Refused` for a SHOW of anything else,
+    and for one that names another database."""
     if _SHOWN.match(text):
         found = next((match for form in _FORMS if (match := _compiled(form).fullmatch(text))), None)
         if found is None:
@@ -55,13 +55,14 @@ def is_schema_query(text: str, database: str) -> bool:
 
 @cache
 def _compiled(form: str) -> re.Pattern[str]:
-    """At its first use: together they take longer to compile than the rest of this package to import."""
+    """Compiles a form at its first use: all forms together take longer to compile than the rest of this package to
+    import."""
     return re.compile(form, _FLAGS)
 
 
 def explained(text: str) -> str | None:
     """The statement that this one asks the plan of: it is judged as if it stood alone. None for any other statement.
-    Other options of EXPLAIN stay in it, and begins no statement."""
+    Other options of EXPLAIN stay in the result, which begins no statement then."""
     match = _EXPLAINED.fullmatch(text)
     return match["inner"].strip() if match else None
 

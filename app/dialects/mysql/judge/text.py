@@ -13,8 +13,8 @@ _DOLLARS = re.compile(r"(?<![\w$])\$\w*\$")
 
 
 def statements(sql: str) -> list[str]:
-    """Each without comments and without its semicolon; empty ones are left out. Raises `Refused` for comments that
-    the server executes or obeys."""
+    """The statements, each without comments and without its semicolon; empty ones are left out. Raises `Refused` for
+    comments that the server executes or obeys."""
     found: list[str] = []
     pieces: list[str] = []
     done = 0

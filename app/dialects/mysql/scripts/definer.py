@@ -9,7 +9,8 @@ _WHO = (TokenKind.WORD, TokenKind.QUOTED_NAME, TokenKind.STRING)
 
 
 def skip_definer(reader: Reader) -> Cut | None:
-    """Steps over a clause that comes next. What to cut; None where it is the one who runs the statement."""
+    """Steps over a DEFINER clause if one comes next. Returns what to cut; None without a clause, and where the definer
+    is the user who runs the statement."""
     if not reader.take("definer", "="):
         return None
     start = reader.item(reader.at - 2).start
@@ -26,7 +27,7 @@ def skip_definer(reader: Reader) -> Cut | None:
 
 
 def find_definer(reader: Reader) -> Cut | None:
-    """The clause among the first words of a CREATE or ALTER."""
+    """What to cut for the clause among the first words of a CREATE or ALTER."""
     index = reader.find("definer", "=")
     if index is None or index > _HEADER:
         return None

@@ -13,7 +13,8 @@ _MODIFIERS = frozenset({"low_priority", "delayed", "high_priority", "ignore", "q
 
 
 def describe(reader: Reader) -> StatementSummary | None:
-    """None for a statement that no blueprint may hold. Leaves the reader after the name."""
+    """The kind of a statement and its object; None for a statement that no blueprint may hold. Leaves the reader after
+    the name."""
     verb = reader.word()
     reader.at += 1
     if verb == "create":

@@ -6,7 +6,7 @@ from app.dialects.mysql.splitter import SplitStatement
 from app.dialects.tokens import TokenKind
 
 LONGEST_NAME = 200
-"""Characters of a name that messages repeat: there may be one for each statement. Servers allow 64."""
+"""The most characters of a name that messages repeat: there may be one message for each statement. Servers allow 64."""
 _MARKS = (TokenKind.OPEN, TokenKind.CLOSE)
 
 
@@ -21,7 +21,7 @@ class Lexeme:
 
     @property
     def word(self) -> str:
-        """In lower case for keywords, names without quotes and symbols; empty for what is quoted."""
+        """The text in lower case for keywords, names without quotes and symbols; empty for what is quoted."""
         return self.text.lower() if self.kind is TokenKind.WORD or self.kind is TokenKind.SYMBOL else ""
 
     @property
@@ -30,7 +30,7 @@ class Lexeme:
 
     @property
     def name(self) -> str:
-        """As people write it without quotes."""
+        """The name as people write it without quotes."""
         return self.text[1:-1].replace("``", "`") if self.kind is TokenKind.QUOTED_NAME else self.text
 
 
@@ -50,7 +50,7 @@ class Reader:
         self.vocabulary = frozenset(self.words)
         self.at = 0
         self.database: str | None = None
-        """The one that the name taken last has before it."""
+        """The database that the name taken last has before it."""
 
     @property
     def start(self) -> int:

@@ -61,7 +61,7 @@ _BY_VERB = {
     "handler": "{kind} keeps a table open in the session, which ends with the blueprint; use SELECT",
 }
 KNOWN_ELSEWHERE = ("EXECUTE ", "DEALLOCATE ")
-"""Statements that PostgreSQL has too, and where they can be judged."""
+"""Statements that PostgreSQL has too, where they can be judged."""
 _BY_OBJECT = {
     "database": DATABASES,
     "schema": DATABASES,

@@ -46,7 +46,7 @@ def left_out(reader: Reader) -> str | None:
 
 
 def surprise(reader: Reader) -> str | None:
-    """What may surprise about it."""
+    """What may surprise about this SET; None when nothing does."""
     for item in assignments(reader):
         if item.name in _CHARSETS and item.text and item.text not in _UTF8 and item.text not in ("default", "binary"):
             return (

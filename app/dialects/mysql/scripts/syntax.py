@@ -17,8 +17,8 @@ from app.dialects.mysql.splitter import SplitStatement
 from app.dialects.tokens import TokenKind
 from app.dialects.word_lists import words
 
-# What it reads in all is bounded, in characters: it takes about a second for 600 kB, and as long for a few thousand
-# tiny statements. Of an honest statement sqlglot takes fewer steps than it has characters.
+# What sqlglot reads in all is bounded, in characters: it takes about a second for 600 kB, and as long for a few
+# thousand tiny statements. For an honest statement it takes fewer steps than the statement has characters.
 _LEAST_OF_A_STATEMENT = 200
 _MOST_OF_A_STATEMENT = 20_000
 _MOST_OF_A_SCRIPT = 100_000
@@ -104,13 +104,13 @@ class Parser:
             return None
         finally:
             self._left -= max(length, _LEAST_OF_A_STATEMENT, steps.taken)
-        # One of a script with another delimiter may hold semicolons, of which the server judges.
+        # A statement under another delimiter may hold semicolons, of which the server judges.
         return _other_dialect(reader, text, statement.start, trees[0]) if len(trees) == 1 and trees[0] else None
 
 
 def _other_dialect(reader: Reader, text: str, start: int, tree: exp.Expr) -> Finding | None:
-    """What sqlglot reads whatever the dialect, and neither MySQL nor MariaDB does: most scripts for PostgreSQL hold
-    some of it."""
+    """A fault for what sqlglot reads whatever the dialect, and neither MySQL nor MariaDB does: most scripts for
+    PostgreSQL hold some of it."""
     for node in tree.walk():
         if isinstance(node, exp.OnConflict) and not node.args.get("duplicate"):
             return _at(reader, "conflict"), "ON CONFLICT is PostgreSQL's; MySQL has ON DUPLICATE KEY UPDATE"
@@ -131,7 +131,7 @@ def _at(reader: Reader, word: str) -> int:
 
 
 def _is_unknown_to_sqlglot(reader: Reader, what: StatementSummary) -> bool:
-    """Whether it has what sqlglot would call wrong, and servers take."""
+    """Whether the statement has what sqlglot would call wrong, and servers take."""
     words = reader.words
     if not _UNKNOWN.isdisjoint(words):
         return True

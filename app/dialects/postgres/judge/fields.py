@@ -1,6 +1,7 @@
 """A call that looks like a column: to PostgreSQL `x.f` and `(x).f` are `f(x)` where there is no column of that name.
 
-What is a row in any case has only functions of rows, of which none does harm. A single value has all that take one.
+A value that is a row in any case has only functions of rows, of which none does harm. A single value has all functions
+that take one.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ NAMED_VALUES = words("json_array_elements json_array_elements_text jsonb_array_e
 
 
 def check(nodes: list[Any]) -> None:
-    """`nodes` are all of a statement. Raises `Refused`."""
+    """Checks a statement, of which `nodes` are all nodes. Raises `Refused`."""
     columns: dict[str, set[str]] = {}
     for node in nodes:
         if node.DESCRIPTOR.name == "RangeFunction":
@@ -36,8 +37,8 @@ def check(nodes: list[Any]) -> None:
 
 
 def _add_columns(function: Any, columns: dict[str, set[str]]) -> None:
-    """By the name under which the function stands in FROM, the columns that it has there for certain. Which of several
-    with one name a column is of depends on where it stands, so it has to be a column of each."""
+    """Adds, under the name by which the function stands in FROM, the columns that it has there for certain. Which of
+    several functions of one name a column belongs to depends on where it stands, so it has to be a column of each."""
     called = _called(_unwrapped(function.functions[0].list.items[0]))
     if called in _ROWS:
         return
@@ -49,7 +50,7 @@ def _add_columns(function: Any, columns: dict[str, set[str]]) -> None:
 
 
 def _columns(function: Any, called: str) -> set[str]:
-    """A name that the column is given, or its own, takes the place of the function's."""
+    """The function's columns. A name that a column is given, or its own, takes the place of the function's name."""
     given = {column.string.sval for column in function.alias.colnames}
     given.update(definition.colname for definition in _definitions(function))
     return given or {"value" if called in NAMED_VALUES else function.alias.aliasname or called}

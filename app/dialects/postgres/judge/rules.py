@@ -1,6 +1,7 @@
 """Judges SQL for PostgreSQL by PostgreSQL's own parser: an allow-list of nodes, functions and relations.
 
-What no parse shows, such as a tenant's own operators, casts, views and triggers, is held by the role that executes it.
+What no parse shows, such as a tenant's own operators, casts, views and triggers, is held in check by the role that
+executes it.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +40,8 @@ def classified(sql: str) -> list[tuple[str, SqlClass]]:
 
 
 def _without_comments(sql: str) -> str:
-    """The parser's library stumbles over a comment between two words that belong together, such as NULLS LAST."""
+    """The SQL without comments: the parser's library stumbles over a comment between two words that belong together,
+    such as NULLS LAST."""
     pieces, end = [], 0
     for token in tokens(sql):
         if token.kind is TokenKind.COMMENT:
@@ -173,7 +175,8 @@ def _check_merge(node: Any) -> None:
 
 
 def _check_place(*fields: str) -> Callable[[Any], None]:
-    """Where things are stored, and with which parameters, is not for a question to say."""
+    """A check that refuses these fields: where things are stored, and with which parameters, is not for a question to
+    say."""
 
     def check(node: Any) -> None:
         given = {field.name for field, _ in node.ListFields()}

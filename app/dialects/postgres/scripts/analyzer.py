@@ -132,7 +132,7 @@ class _PostgresAnalyzer:
         return f"{kind} EXTENSION {', '.join(names)} is left out: the extension belongs to the server"
 
     def _nested(self, parsed: ParsedStatement, start: int) -> None:
-        """CREATE SCHEMA may hold other statements."""
+        """Judges the other statements that a CREATE SCHEMA may hold."""
         if parsed.name == "create_schema_stmt":
             for element in parsed.node.create_schema_stmt.schema_elts:
                 if reason := refusals.refusal(element) or contents.refusal(element):

@@ -46,7 +46,7 @@ class Body:
 
 
 def read(text: str) -> Body:
-    """A body that can't be read is empty here; the server will say so."""
+    """Reads a body. One that can't be read is empty here; the server will say so."""
     words = []
     try:
         for token in tokens(text):
@@ -70,7 +70,7 @@ def text_of(options: Any) -> str | None:
 
 
 def language(options: Any, default: str) -> str:
-    """In lower case."""
+    """The language among the options, in lower case, or `default`."""
     for option in options:
         if option.def_elem.defname == "language":
             return str(option.def_elem.arg.string.sval).lower()

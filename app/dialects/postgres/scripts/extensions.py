@@ -61,5 +61,5 @@ def named(node: Node) -> list[str]:
 
 
 def is_there(name: str, provided: Set[str]) -> bool:
-    """Whether databases have it from the start, of the server's and not their own."""
+    """Whether databases have the extension from the start, as the server's and not their own."""
     return name in provided and name not in TRUSTED

@@ -10,7 +10,7 @@ from app.dialects.postgres.scripts import names
 
 
 def describe(node: Node) -> StatementSummary | None:
-    """None for a statement that no blueprint may hold."""
+    """The kind of a statement and its object; None for a statement that no blueprint may hold."""
     which = node.WhichOneof("node")
     describer = _DESCRIBERS.get(str(which))
     return describer(getattr(node, str(which))) if describer else None

@@ -35,21 +35,21 @@ _PART = r'("(?:[^"]|"")+"|[^".\s]+)'
 _QUALIFIED = re.compile(rf"\s*(?:{_PART}\s*\.\s*)?{_PART}\s*")
 
 Name = tuple[str, str]
-"""Schema and name. Without one in the script, it is taken for `public`."""
+"""Schema and name. A schema that the script leaves out is taken for `public`."""
 
 
 class SequenceSetters:
-    """Asked for each statement of a script in order."""
+    """Finds the statements that set a sequence. Ask it for each statement of a script, in order."""
 
     def __init__(self, script: str) -> None:
         self._possible = _SETVAL in script.lower()
         self._functions = {_SETVAL}
-        """With those that the script makes, and that call it."""
+        """`setval`, and the functions that the script makes and that call it."""
         self._prepared: set[str] = set()
         self._made: set[Name] = set()
         """Sequences that the script makes: a rollback removes them."""
         self._made_columns: set[tuple[Name, str]] = set()
-        """Columns with a sequence of their own, of tables that it makes."""
+        """Columns with a sequence of their own that the script makes."""
 
     def sets(self, node: Node, text: str) -> bool:
         """Whether the statement sets a sequence that stays when the transaction is rolled back."""
@@ -161,5 +161,5 @@ def _uncast(node: Node) -> Node:
 
 
 def _text(node: Node) -> str:
-    """A literal's; empty for anything else."""
+    """The text of a literal; empty for anything else."""
     return str(_uncast(node).a_const.sval.sval)
