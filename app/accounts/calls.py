@@ -34,8 +34,8 @@ Made = tuple[str | int, int, msgspec.Struct]
 
 
 async def settled(request: Call, services: AccountServices, change: Callable[[], Awaitable[Made]]) -> Response[bytes]:
-    """Makes a change whose answer is known at once: it is stored in the same transaction, and what it shows this once
-    is nowhere else."""
+    """Makes a change whose answer is known at once: it is stored in the same transaction, and what the answer shows
+    only this once is stored nowhere else."""
     answers: list[Answer] = []
 
     async def begin() -> Accepted:

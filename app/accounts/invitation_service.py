@@ -23,8 +23,8 @@ WHAT = "invitation"
 async def invite(
     principal: Principal, team_id: int, role: Role, *, seconds: int, most: int, email: str | None = None
 ) -> tuple[InvitationRecord, str]:
-    """A new invitation, and its token. `most` is how many of a team may be open, `email` for whom alone it is. Raises
-    `NotFound`, `InsufficientRole` or `TeamLimitReached`."""
+    """Makes an invitation; returns it and its token. `most` is how many of a team may be open, `email` the one address
+    that may accept it. Raises `NotFound`, `InsufficientRole` or `TeamLimitReached`."""
     await member_service.lock(principal, team_id, role)
     if await invitations.count_open(team_id) >= most:
         raise TeamLimitReached("open_invitations", most)
@@ -37,7 +37,7 @@ async def list_page(
     principal: Principal, team_id: int, *, starting_after: int | None, limit: int
 ) -> tuple[list[InvitationRecord], bool]:
     """A page, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for a cursor that no
-    invitation had, or another team's has; that of one that is gone still works."""
+    invitation had, or another team's has; that of an invitation that is gone still works."""
     owned(principal, team_id)
     if starting_after is not None and not await invitations.may_have_been_of(team_id, starting_after):
         raise InvalidField("starting_after", "This is not the id of an invitation of this team.")
@@ -46,8 +46,8 @@ async def list_page(
 
 
 async def withdraw(principal: Principal, team_id: int, invitation: int) -> InvitationRecord:
-    """Its token is nobody's from now on. Raises `NotFound`, `InvitationEnded` for one that was accepted, or
-    `InsufficientRole`."""
+    """Withdraws an invitation: its token is worth nothing from now on. Raises `NotFound`, `InvitationEnded` for one
+    that was accepted, or `InsufficientRole`."""
     await member_service.lock(principal, team_id)
     record = require_found(await invitations.find_invitation(team_id, invitation), WHAT)
     if record.accepted_at is not None:

@@ -1,4 +1,4 @@
-"""What keys do with other keys of their user, what people do with theirs, and both with those that are for teams whose
+"""What keys do with other keys of their user, what people do with theirs, and what both do with keys for teams whose
 admin the user is. Every change belongs in the request's transaction.
 
 A key gives what it has and no more. What it makes of another key is checked as a whole: if each limit were compared by
@@ -36,15 +36,15 @@ from app.databases import records as databases
 
 WHAT = "API key"
 _DEFAULT_RATE = keys.KeyControls().requests_per_minute
-"""Requests a minute of a key that a person makes without saying."""
+"""Requests a minute of a key that a person makes without saying how many."""
 _Value = TypeVar("_Value")
 _ADMINS = (Role.ADMIN, Role.OWNER)
 _MINTING = roles_that_may([Scope.KEYS_WRITE])
 
 
 async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[KeyRecord, str]:
-    """A new key, and its text. `most` is how many a user may have. Raises `InvalidField`, `ExceedsOwnKey`,
-    `InsufficientRole`, `NotAMember` or `KeyLimitReached`."""
+    """Mints a key; returns it and its text. `most` is how many keys a user may have. Raises `InvalidField`,
+    `ExceedsOwnKey`, `InsufficientRole`, `NotAMember` or `KeyLimitReached`."""
     own = await _own(principal)
     check_name(request.name)
     default = own if principal.session_id is None else msgspec.structs.replace(own, requests_per_minute=_DEFAULT_RATE)
@@ -61,8 +61,8 @@ async def mint(principal: Principal, request: CreateKey, *, most: int) -> tuple[
 
 
 async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRecord:
-    """Raises `NotFound`, also for one that is revoked, `InvalidField`, `InsufficientRole`, `NotAMember`, or
-    `ExceedsOwnKey` for a key that would get more than it has, and isn't within the asking key."""
+    """Changes a key. Raises `NotFound`, also for one that is revoked, `InvalidField`, `InsufficientRole`, `NotAMember`,
+    or `ExceedsOwnKey` for a key that would get more than it has, and more than the asking key has."""
     own = await _own(principal)
     record = await _unrevoked(principal, key_id)
     if request.name is not UNSET:
@@ -78,7 +78,7 @@ async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRe
 
 
 async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> tuple[KeyRecord, str]:
-    """The key under a new text. Whoever asks learns it, so the key must be within the asking one. Raises `NotFound`,
+    """Gives the key a new text. The caller learns it, so the key may do no more than the asking one. Raises `NotFound`,
     also for one that is revoked, or `ExceedsOwnKey`."""
     own = await _own(principal)
     record = await _unrevoked(principal, key_id)
@@ -90,9 +90,9 @@ async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> t
 
 
 async def revoke(principal: Principal, key_id: int, *, minted: bool) -> tuple[KeyRecord, list[int]]:
-    """Revokes a key, and with `minted` all that it has minted, and those have. Returns which these were. A key that
-    was revoked before stays so. One of somebody else is ended by an admin of a team for that team: revoked where it is
-    for that team alone. Raises `NotFound`."""
+    """Revokes a key, and with `minted` all keys that it has minted, that those have minted, and so on. Returns which
+    these were. A key that was revoked before stays so. An admin of a team ends somebody else's key for that team: it is
+    revoked where it is for that team alone. Raises `NotFound`."""
     theirs = await _administered(principal, key_id)
     if theirs is not None:
         return await _end(principal, theirs, minted=minted)
@@ -127,8 +127,8 @@ async def list_page(principal: Principal, *, starting_after: int | None, limit: 
 async def list_team_page(
     principal: Principal, team_id: int, *, starting_after: int | None, limit: int
 ) -> tuple[list[KeyRecord], bool]:
-    """The same of all keys that are for this team. Raises `InsufficientRole` too, and `InvalidField` for a team that is
-    not the caller's."""
+    """The same for all keys that are for this team. Raises `InsufficientRole` too, and `InvalidField` for a team that
+    is not the caller's."""
     if principal.databases is not None:
         raise KeyForSomeDatabases
     principal.check_role(principal.owning_team(team_id, WHAT), _ADMINS)
@@ -139,7 +139,8 @@ async def list_team_page(
 
 
 async def _shown_to(principal: Principal, teams: list[int], records: list[KeyRecord]) -> list[KeyRecord]:
-    """As an admin of these teams sees keys: of other people's that are for more teams, nothing of those."""
+    """The keys as an admin of these teams sees them: of other people's keys that are for more teams, nothing of the
+    other teams."""
     wide = [one for one in records if one.team_id is None and one.user_id != principal.user_id]
     named = {uuid for one in wide for uuid in one.databases or ()}
     owned = await databases.which_are_owned(sorted(named), teams) if named else set()
@@ -155,14 +156,14 @@ async def _shown_to(principal: Principal, teams: list[int], records: list[KeyRec
 
 
 async def _administered(principal: Principal, key_id: int) -> KeyRecord | None:
-    """Somebody else's, if it is for a team whose admin the caller is."""
+    """The key, if it is somebody else's and for a team whose admin the caller is."""
     teams = await _administered_teams(principal)
     record = await key_records.find_of_teams(teams, key_id) if teams else None
     return None if record is None or record.user_id == principal.user_id else record
 
 
 async def _administered_teams(principal: Principal) -> list[int]:
-    """Those of the caller's where it is an admin, also by now."""
+    """The caller's teams in which they are an admin, as roles are now."""
     if principal.databases is not None or not set(_ADMINS).intersection(principal.team_roles):
         return []
     roles = await members.roles_of(principal.user_id)
@@ -170,7 +171,7 @@ async def _administered_teams(principal: Principal) -> list[int]:
 
 
 async def _end(principal: Principal, record: KeyRecord, *, minted: bool) -> tuple[KeyRecord, list[int]]:
-    """For the teams whose admin the caller is, and no other."""
+    """Ends a key for the teams whose admin the caller is, and no other."""
     await key_records.lock_user(record.user_id)
     await standing.expect(principal, None)
     teams = await _administered_teams(principal)
@@ -184,7 +185,7 @@ async def _end(principal: Principal, record: KeyRecord, *, minted: bool) -> tupl
 
 
 async def _end_one(teams: list[int], key_id: int) -> bool:
-    """False for one that is for none of these teams, or was revoked before."""
+    """Ends a key for these teams. Returns False for one that is for none of them, or was revoked before."""
     record = await key_records.find_of_teams(teams, key_id)
     if record is None or record.revoked_at is not None:
         return False
@@ -230,7 +231,8 @@ def _of_person(principal: Principal) -> Authority:
 
 
 def _noted(name: str, limits: Authority) -> dict[str, Any]:
-    """What the audit log has of them. It is one team's: of a key for several it says how many databases, not which."""
+    """What the audit log has of a key's limits. An event is one team's: of a key for several it says how many
+    databases, not which."""
     shown: dict[str, Any] = {"name": name}
     for field in Authority.__struct_fields__:
         if field != "ended_teams":
@@ -278,8 +280,8 @@ def _given(value: _Value | UnsetType, otherwise: _Value) -> _Value:
 
 
 async def _checked(principal: Principal, own: Authority, present: Authority, wanted: Authority) -> Authority:
-    """As it is stored: what is new is checked, and the roles of the user as they are now. Raises `InvalidField`,
-    `InsufficientRole` or `NotAMember`."""
+    """The limits as they are stored: what is new is checked, and the roles of the user as they are now. Raises
+    `InvalidField`, `InsufficientRole` or `NotAMember`."""
     places = {team: role for team, role in (await members.roles_of(principal.user_id)).items() if own.is_for(team)}
     _check_roles(places, own, present, wanted)
     known = [scope.value for scope in Scope]

@@ -1,4 +1,4 @@
-"""What people do with the members of their teams, and operators with those of any. Every change belongs in a
+"""What people do with the members of their teams, and operators with those of any team. Every change belongs in a
 transaction of the caller's.
 
 The team is locked first, then the person, and the roles that decide are read under these locks. So the last owner
@@ -34,8 +34,8 @@ NO_LIMIT = 2**31
 async def list_page(
     principal: Principal, team_id: int, *, starting_after: int | None, limit: int
 ) -> tuple[list[MemberRecord], bool]:
-    """A page, who joined last first, and whether more follows. Raises `NotFound`, and `InvalidField` for a cursor that
-    is no member's."""
+    """A page, those who joined last first, and whether more follows. Raises `NotFound`, and `InvalidField` for a cursor
+    that is no member's."""
     owned(principal, team_id)
     if starting_after is not None and await members.find_member(team_id, starting_after) is None:
         raise InvalidField("starting_after", "This is not the user_id of a member of this team.")
@@ -58,8 +58,8 @@ async def add(
     role: Role,
     limits: tuple[int, int],
 ) -> MemberRecord:
-    """Somebody who is in another team with the caller, or for the operator (None) anybody; others are invited. `limits`
-    are the most members of a team, and the most teams of a person. Raises `NotFound`, `InvalidField`,
+    """Adds somebody who is in another team with the caller, or for the operator (None) anybody; others are invited.
+    `limits` are the most members of a team, and the most teams of a person. Raises `NotFound`, `InvalidField`,
     `InsufficientRole`, `AlreadyAMember`, `TeamLimitReached` or `TeamsLimitReached`."""
     await lock(principal, team_id, role)
     person = user_id if user_id is not None else await users.find_user(email or "")
@@ -74,8 +74,8 @@ async def add(
 
 
 async def join(caller: Principal | None, team_id: int, user_id: int, role: Role, limits: tuple[int, int]) -> None:
-    """The team is locked. Raises `AlreadyAMember`, `TeamLimitReached` or `TeamsLimitReached`, and what
-    `standing.expect` does."""
+    """Adds the person to the team, which is locked. Raises `AlreadyAMember`, `TeamLimitReached` or `TeamsLimitReached`,
+    and what `standing.expect` does."""
     await _lock_person(caller, user_id)
     if await members.role_of(team_id, user_id) is not None:
         raise AlreadyAMember
@@ -101,7 +101,7 @@ async def change(principal: Principal | None, team_id: int, user_id: int, role: 
 
 
 async def remove(principal: Principal | None, team_id: int, user_id: int) -> MemberRecord:
-    """Anybody may leave. What their keys could do in the team has ended for good. Raises `NotFound`,
+    """Removes a member; anybody may leave. What their keys could do in the team has ended for good. Raises `NotFound`,
     `InsufficientRole`, `LastOwner`, and what `standing.expect` does."""
     leaving = principal is not None and principal.user_id == user_id
     await lock(None if leaving else principal, team_id)
@@ -117,8 +117,9 @@ async def remove(principal: Principal | None, team_id: int, user_id: int) -> Mem
 
 
 async def lock(principal: Principal | None, team_id: int, giving: Role | None = None) -> None:
-    """Nobody else changes the team's members until the end of the transaction. The caller is still who was let in, and
-    may give that role, as roles are now. Raises `NotFound`, `InsufficientRole`, and what `standing.expect` does."""
+    """Locks the team: nobody else changes its members until the end of the transaction. Checks that the caller would
+    still be let in, and may give that role, as roles are now. Raises `NotFound`, `InsufficientRole`, and what
+    `standing.expect` does."""
     if principal is not None:
         owned(principal, team_id)
     try:
@@ -131,7 +132,7 @@ async def lock(principal: Principal | None, team_id: int, giving: Role | None = 
 
 
 async def _check(principal: Principal | None, team_id: int, other: Role) -> None:
-    """That the caller may give this role, and take it, as an operator (None) may any."""
+    """Checks that the caller may give this role, and take it, as an operator (None) may any."""
     if principal is None:
         return
     own = await members.role_of(team_id, principal.user_id)

@@ -19,7 +19,7 @@ from app.core.errors import (
 
 WHAT = "team"
 TIER = "free"
-"""Of a team that a person makes: the operator gives others."""
+"""The tier of a team that a person makes: the operator gives others."""
 
 
 def owned(principal: Principal, team_id: int) -> Role:
@@ -46,8 +46,8 @@ async def get(principal: Principal, team_id: int) -> TeamDetails:
 
 
 async def create(principal: Principal, name: str, *, most: int) -> TeamDetails:
-    """A team that the caller owns. `most` is how many a person may be in. Raises `InvalidField`, `TeamsLimitReached`,
-    `ExceedsOwnKey` for a key that is for one team only, and what `standing.expect` does."""
+    """Makes a team that the caller owns. `most` is how many a person may be in. Raises `InvalidField`,
+    `TeamsLimitReached`, `ExceedsOwnKey` for a key that is for one team only, and what `standing.expect` does."""
     check_joining(principal)
     check_name(name)
     await lock_user(principal.user_id)
@@ -72,8 +72,8 @@ async def rename(principal: Principal, team_id: int, name: str) -> TeamDetails:
 
 
 async def delete(principal: Principal, team_id: int) -> None:
-    """Its deleted databases are destroyed when they are due, and its backups stay for as long as they would have.
-    Raises `NotFound`, `TeamHasDatabases` or `InsufficientRole`."""
+    """Deletes the team. Its deleted databases are destroyed when they are due, and its backups stay for as long as they
+    would have. Raises `NotFound`, `TeamHasDatabases` or `InsufficientRole`."""
     owned(principal, team_id)
     await _lock_as_owner(principal, team_id)
     databases = await teams.count_databases(team_id)
@@ -89,8 +89,8 @@ def check_joining(principal: Principal) -> None:
 
 
 async def _lock_as_owner(principal: Principal, team_id: int) -> None:
-    """Nothing becomes the team's, and nobody joins or leaves, until the end of the transaction. The caller is still who
-    was let in, and owns it."""
+    """Locks the team: nothing becomes its own, and nobody joins or leaves, until the end of the transaction. Checks
+    that the caller would still be let in, and owns the team."""
     if not await teams.lock_to_end(team_id):
         raise NotFound(WHAT)
     await standing.expect(principal, team_id)

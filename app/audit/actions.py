@@ -1,10 +1,10 @@
-"""What is done by others than clients of the API, whose routes declare their actions themselves."""
+"""The actions of others than clients of the API: its routes declare their actions themselves."""
 
 from enum import StrEnum
 
 
 class Action(StrEnum):
-    """`subject.verb`, by an operator or by the service."""
+    """An action of an operator or of the service, as `subject.verb`."""
 
     BACKUP_TAKE = "backup.take"
     BACKUP_TEST = "backup.test"

@@ -16,7 +16,7 @@ import msgspec
 from app.audit.records import EventRecord
 
 GENESIS = bytes(32)
-"""What the first seal has in place of the hash before."""
+"""What the first seal has in place of the hash of the seal before."""
 _LEAF = struct.Struct(">qq32s")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -43,7 +43,7 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def event_fields(record: EventRecord) -> dict[str, Any]:
-    """As it is exported and hashed."""
+    """The fields of an event, as it is exported and hashed."""
     fields = msgspec.structs.asdict(record)
     del fields["changes_json"]
     return fields | {"at": record.at.astimezone(UTC).isoformat(), "changes": record.changes}
@@ -60,7 +60,7 @@ def pack(leaves: Iterable[Leaf]) -> bytes:
 
 
 def unpack(leaves: bytes) -> list[Leaf]:
-    """Raises `ValueError` for what isn't whole."""
+    """The leaves in these bytes. Raises `ValueError` if the last one isn't whole."""
     if len(leaves) % _LEAF.size:
         raise ValueError("the leaves are not whole")
     return [Leaf(id, _EPOCH + at * _MICROSECOND, digest) for id, at, digest in _LEAF.iter_unpack(leaves)]
@@ -83,7 +83,7 @@ def new_seal(previous: Seal | None, at: datetime, events: Sequence[EventRecord])
 
 
 def hash_of(seal: Seal) -> bytes:
-    """What its hash has to be."""
+    """What the seal's hash has to be."""
     parts = [
         seal.id,
         (seal.at - _EPOCH) // _MICROSECOND,

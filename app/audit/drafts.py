@@ -44,13 +44,13 @@ _draft: ContextVar[Draft | None] = ContextVar("audit_draft", default=None)
 
 
 def current_draft() -> Draft | None:
-    """None where this task changes nothing for anybody, or in the name of nobody."""
+    """The draft of this task's change; None where it changes nothing for anybody, or in the name of nobody."""
     return _draft.get()
 
 
 @contextmanager
 def drafting(draft: Draft | None) -> Iterator[None]:
-    """What the block's task does is this."""
+    """Makes this the task's draft during the block."""
     token = _draft.set(draft)
     try:
         yield
@@ -66,7 +66,7 @@ def note(
 ) -> None:
     """Adds to the event of the change that this task makes; does nothing where it makes none. `changes` has a pair for
     each field: what it was, and what it is. `subject` is the kind of thing and its id, where the request's path doesn't
-    name it; `team_id` whose it is."""
+    name it; `team_id` is the team that it belongs to."""
     draft = _draft.get()
     if draft is None:
         return
@@ -93,12 +93,12 @@ def note_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> None
 
 
 def readable(changes: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """As it is written: plain values, short, and nothing of a secret."""
+    """The changes as they are written: plain values, short, and nothing of a secret."""
     return {name: [_readable(name, value) for value in pair] for name, pair in changes.items()}
 
 
 def valid_id(value: object) -> str | None:
-    """None for what can't be an id: a path may have any text in its place."""
+    """The value as text; None if it can't be an id: a path may have any text in an id's place."""
     text = str(value)
     return text if _ID.fullmatch(text) else None
 

@@ -13,7 +13,7 @@ from app.store.session import Statement, execute, transaction
 SUCCEEDED, REFUSED = "succeeded", "refused"
 _SERVICE = Actor(kind=ActorKind.SERVICE)
 OPERATOR = Actor(kind=ActorKind.OPERATOR)
-"""Of what was done by hand in Temporal, which doesn't know by whom."""
+"""The actor of what was done by hand in Temporal, which doesn't know by whom."""
 
 _COLUMNS = """actor_kind, user_id, api_key_id, actor_name, action, object, subject_id, team_id, address, request_id,
     outcome, error, changes"""
@@ -46,7 +46,7 @@ async def append_drafted(subject: object = None) -> None:
 
 
 def settle() -> None:
-    """The event is committed, or an equal request's is there: this task writes no other."""
+    """Notes that the event is committed, or an equal request's event is there: this task writes no other."""
     draft = current_draft()
     if draft is not None:
         draft.settled = True
@@ -69,7 +69,7 @@ async def append(
     actor: Actor | None = None,
 ) -> None:
     """Writes the event of a change that nobody requested of the API: by an operator's command, or by the service. Call
-    it in the change's transaction. `actor` is by default who acts in this task, and else the service."""
+    it in the change's transaction. `actor` is by default the one who acts in this task, or else the service."""
     draft = Draft(
         action=action,
         object=subject[0],
@@ -91,8 +91,8 @@ async def audited() -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def change(action: str, subject: tuple[str, object] | str, *, team_id: int | None = None) -> AsyncIterator[None]:
-    """One transaction with its event, of a change that nobody requested of the API. `note` adds what becomes known of
-    it in the block. `subject` may be the kind of thing alone until then."""
+    """One transaction with the event of a change that nobody requested of the API. `note` adds what becomes known of it
+    in the block. `subject` may be the kind of thing alone until then."""
     kind, id = (subject, None) if isinstance(subject, str) else (subject[0], valid_id(subject[1]))
     with drafting(Draft(action=action, object=kind, id=id, team_id=team_id)):
         async with audited():

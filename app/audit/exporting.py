@@ -31,7 +31,7 @@ class _StoredSeal(Seal, frozen=True, kw_only=True):
 
 
 async def export(kept_since: datetime) -> AsyncIterator[dict[str, Any]]:
-    """The lines. What is from before `kept_since` may have been dropped."""
+    """The lines of the export. Events from before `kept_since` may have been dropped."""
     yield {"record": "export", "at": utc_now().isoformat(), "kept_since": kept_since.astimezone(UTC).isoformat()}
     # Read ahead of the events: what is sealed meanwhile would be missing among those that were read before.
     last = await fetch_all(_Last, "SELECT coalesce(max(id), 0) AS id FROM audit_seals")

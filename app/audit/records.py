@@ -63,15 +63,15 @@ _CONDITIONS = {
 """Each is read off an index of its own."""
 _AFTER = "(e.at, e.id) < (SELECT c.at, c.id FROM audit_events c WHERE c.id = ${})"
 _AFTER_OWN = "(e.at, e.id) < (SELECT c.at, c.id FROM audit_events c WHERE c.id = ${} AND c.team_id = any($1))"
-"""None comes after an event of others: when something happened there is nobody else's business."""
+"""No event comes after an event of another team: when something happened there is nobody else's business."""
 _NEWEST = "ORDER BY e.at DESC, e.id DESC LIMIT"
 
 
 async def list_of_teams(
     teams: dict[int, datetime], filters: EventFilters, *, after: int | None, limit: int
 ) -> list[EventRecord]:
-    """These teams' events, newest first, from the one of theirs that follows `after` on; of each team only those since
-    the moment that it has there."""
+    """These teams' events, newest first, from the one of theirs that follows `after` on; of each team only events since
+    its moment in `teams`."""
     asked = [list(teams), list(teams.values()), limit]
     conditions, arguments = _conditions(filters, after, first=len(asked) + 1, cursor=_AFTER_OWN)
     sql = f"""
@@ -84,7 +84,7 @@ async def list_of_teams(
 
 
 async def is_of_teams(event: int, team_ids: list[int]) -> bool:
-    """Whether it is one of these teams'."""
+    """Whether the event is one of these teams'."""
     return await fetch_exists(
         "SELECT 1 FROM audit_events WHERE id = $1 AND team_id = any($2::bigint[])", event, team_ids
     )
@@ -104,7 +104,7 @@ async def is_recorded(team_id: int | None, object: str, id: str) -> bool:
 async def list_all(
     filters: EventFilters, *, team_id: int | None, after: int | None = None, limit: int
 ) -> list[EventRecord]:
-    """For operators: every team's or one team's, and those of no team, newest first."""
+    """Events for operators, newest first: one team's, or without `team_id` those of every team and of no team."""
     conditions, arguments = _conditions(filters, after, first=3)
     sql = f"""
     SELECT {COLUMNS} FROM audit_events e WHERE ($1::bigint IS NULL OR e.team_id = $1) {conditions} {_NEWEST} $2
@@ -113,7 +113,7 @@ async def list_all(
 
 
 async def in_order(most: int = 1000) -> AsyncIterator[list[EventRecord]]:
-    """Everything, in the order in which it is sealed, so many at a time."""
+    """All events, in the order in which they are sealed, at most `most` at a time."""
     after = (-1, -1)
     while True:
         sql = f"""

@@ -34,7 +34,7 @@ def kept_since(days: int) -> datetime:
 
 
 async def make_partitions() -> None:
-    """Those of the next months."""
+    """Makes the partitions of the next months."""
     now = utc_now()
     for table in (EVENTS, LEAVES):
         await ensure(table, now, now + _AHEAD)
@@ -52,8 +52,8 @@ async def drop_old(days: int) -> int:
 
 
 async def record_omitted(most: int) -> int:
-    """Of each user, and each hour that is over, in which more was refused than leaves an event: one that says how
-    much. `most` is how much that is. Returns how many hours it recorded."""
+    """Writes an event for each user and each hour that is over in which more refusals came than leave an event: it says
+    how many they were. `most` is how many leave an event. Returns how many hours it recorded."""
     recorded = 0
     while True:
         async with transaction():

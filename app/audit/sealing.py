@@ -16,7 +16,7 @@ from app.store.session import execute, fetch_all, fetch_exists, fetch_one, fetch
 from app.store.tables.audit import AuditSeal
 
 MOST_EVENTS = 5000
-"""Of one seal."""
+"""How many events one seal covers at most."""
 _POLL_SECONDS = 0.02
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('headwater audit seals', 0))"
 _SEALS = f"SELECT {columns_of(AuditSeal, 's')} FROM audit_seals s"  # noqa: S608 - our own words
@@ -37,7 +37,7 @@ async def newest_seal() -> Seal | None:
 
 
 async def list_seals(*, after: int | None, limit: int) -> list[Seal]:
-    """Newest first, from the one that follows `after` on."""
+    """The seals, newest first, from the one that follows `after` on."""
     sql = f"{_SEALS} WHERE $1::bigint IS NULL OR s.id < $1 ORDER BY s.id DESC LIMIT $2"
     return await fetch_all(Seal, sql, after, limit)
 
@@ -71,7 +71,7 @@ async def _complete(patience_seconds: float) -> bool:
 
 
 async def _seal_next(open_batch: int, most: int) -> int:
-    """One more seal over events of closed batches, and how many these are."""
+    """Makes one more seal over events of closed batches, and returns how many these are."""
     async with transaction():
         await execute(_LOCK)
         previous = await newest_seal()

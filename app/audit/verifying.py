@@ -39,7 +39,7 @@ class Verifier:
         self._section: list[Leaf] = []
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """The next line. Raises `ValueError` for what is no line of an export."""
+        """Takes the next line. Raises `ValueError` for what is no line of an export."""
         fields = dict(line)
         try:
             kind = fields.pop("record")
@@ -57,7 +57,7 @@ class Verifier:
             raise ValueError(f"the line can't be read: {fault}") from None
 
     def finish(self) -> None:
-        """After the last line."""
+        """Ends the verification, after the last line."""
         if self._made_at is None or self._kept_since is None:
             raise ValueError("the first line of an export is missing")
         self.waiting = len(self._section)

@@ -39,16 +39,16 @@ _WINDOW = timedelta(seconds=WINDOW_SECONDS)
 
 
 class _Verdict(Principal, frozen=True, kw_only=True):
-    """The key's row, and the counters after this statement's requests. None where nothing was counted."""
+    """The key's row, and the counters after this statement's requests: None where nothing was counted."""
 
     postponed: bool
-    """Requests with this key's other secret are counted now, these later."""
+    """Whether requests with this key's other secret are counted now, and these later."""
     revoked: bool
     expired: bool
     asked: int
     """The requests that came from where the key may be used."""
     allowed: list[bool] | None
-    """Of each request, whether it did; None for a key that may be used from anywhere."""
+    """For each request, whether it came from there; None for a key that may be used from anywhere."""
     window_count: int | None
     window_left: float | None
     month_count: int | None
@@ -127,12 +127,12 @@ class Admission:
         self._sessions = session_batches(pool, sessions_per_minute)
 
     async def admit(self, authorization: str | None, address: str) -> Admitted:
-        """A program, by its key. Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`,
+        """Lets a program in, by its key. Raises `Unauthorized`, `InvalidApiKey`, `ApiKeyExpired`, `IpNotAllowed`,
         `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
         return await self._keys.admit(hash_key(_bearer_key(authorization)), address)
 
     async def admit_session(self, token: str, address: str) -> Admitted:
-        """A person, by the token of their session. Raises `SessionEnded` or `RateLimitExceeded`."""
+        """Lets a person in, by the token of their session. Raises `SessionEnded` or `RateLimitExceeded`."""
         return await self._sessions.admit(hash_key(token), address)
 
     async def close(self) -> None:
@@ -166,7 +166,7 @@ async def _ask(connection: Connection, requests: Asked) -> dict[bytes, _Verdict]
 @asynccontextmanager
 async def admission(dsn: str, *, sessions_per_minute: int = 600) -> AsyncIterator[Admission]:
     """Admission on a pool of its own, for the block: its transactions wait for no disk, and never queue behind
-    those that do."""
+    transactions that do."""
     settings = {
         "application_name": f"{APPLICATION_NAME} admission",
         "synchronous_commit": "off",
@@ -222,7 +222,7 @@ def _is_allowed(verdict: _Verdict, index: int) -> bool:
 
 
 def _count(verdict: _Verdict, place: int) -> Admitted:
-    """The request counted at this place of its batch. Raises `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
+    """Admits the request counted at this place of its batch. Raises `RateLimitExceeded` or `MonthlyQuotaExceeded`."""
     assert verdict.window_count is not None
     assert verdict.window_left is not None
     assert verdict.month_count is not None

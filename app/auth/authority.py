@@ -1,4 +1,5 @@
-"""What a key may do, in each of the ways in which a key is limited, and whether that exceeds what another one may."""
+"""What a key may do, in each of the ways in which a key is limited, and whether that exceeds what another key may
+do."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -22,9 +23,9 @@ class Authority(msgspec.Struct, frozen=True, kw_only=True):
     inactive_ttl_days: int | None
     expires_at: datetime | None
     team_id: int | None
-    """The one team in which the key can do anything; otherwise all of its user's."""
+    """The one team in which the key can do anything; None for all of its user's teams."""
     databases: list[UUID] | None
-    """The databases that the key is for; otherwise all of its teams'."""
+    """The databases that the key is for; None for all of its teams'."""
     ended_teams: list[int] = []
     """Teams in which the key can do nothing any more: its user has left them since it was made."""
 

@@ -13,12 +13,12 @@ from app.auth.principal import Principal
 from app.store.connections import is_lost
 
 WINDOW_SECONDS = 60
-"""In which requests are counted."""
+"""The length of the window in which requests are counted."""
 STATEMENTS = 2
-"""At the same time: while one is under way, the next one's requests collect. A second, so that a key whose row another
-process holds doesn't make all others wait."""
+"""How many run at the same time. While one is under way, the next one's requests collect. There is a second one, so
+that a key whose row another process holds doesn't make all others wait."""
 _MOST_REQUESTS = 256
-"""In one statement."""
+"""How many requests one statement admits at most."""
 
 
 class Allowance(msgspec.Struct, frozen=True):
@@ -40,19 +40,19 @@ class Verdict(Protocol):
 
     @property
     def postponed(self) -> bool:
-        """Requests with another secret of the same owner are counted now, these later."""
+        """Whether requests with another secret of the same owner are counted now, and these later."""
 
 
 Said = TypeVar("Said", bound=Verdict)
 Waiter = tuple[str, "asyncio.Future[Admitted]"]
 Batch = dict[bytes, list[Waiter]]
-"""By the hash of what the requests came with."""
+"""Waiting requests, by the hash of the secret that they came with."""
 Asked = Mapping[bytes, Sequence[str]]
-"""Each request's address, in the same form, by the hash."""
+"""The requests' addresses, by the same hash."""
 
 
 class Batches(Generic[Said]):
-    """Those of one process. `ask` is the statement, for one batch; `settle` gives each request of one secret its
+    """The batches of one process. `ask` runs the statement for one batch; `settle` gives each request of one secret its
     answer, in the order in which they were counted."""
 
     def __init__(
@@ -66,15 +66,16 @@ class Batches(Generic[Said]):
         self._settle = settle
         self._waiting: Batch = {}
         self._postponed: Batch = {}
-        """Of those that came with the same owner's other secret. The next statement is theirs alone, or they would come
-        with that one again and again."""
+        """Requests whose statement counted those with the same owner's other secret. The next statement is theirs
+        alone, or they would meet the other secret again and again."""
         self._asking: set[bytes] = set()
         """Hashes that a statement under way is about. Each is in one statement at a time."""
         self._tasks: set[asyncio.Task[None]] = set()
-        """Those that still read what waits."""
+        """The tasks that still take waiting requests."""
         self._closing = False
         self._idle: list[Connection] = []
-        """Taken from the pool for good: taking one and giving it back costs a quarter of what asking does."""
+        """Connections taken from the pool for good: taking one and giving it back costs a quarter of what asking
+        does."""
 
     async def admit(self, secret: bytes, address: str) -> Admitted:
         """What `settle` says of a request with the secret that has this hash."""
@@ -84,11 +85,11 @@ class Batches(Generic[Said]):
             task = asyncio.create_task(self._serve())
             self._tasks.add(task)
         admitted = await answer
-        # Whoever came with the same secret at the same time shares the rest.
+        # Requests that came with the same secret at the same time share the rest.
         return Admitted(msgspec.structs.replace(admitted.principal, address=address), admitted.allowance)
 
     async def _serve(self) -> None:
-        """Decides on what waits, batch by batch, until nothing does that another task isn't at."""
+        """Decides on waiting requests, batch by batch, until none waits but those whose secret another task is at."""
         while batch := self._take():
             try:
                 await self._decide(batch)
@@ -113,7 +114,8 @@ class Batches(Generic[Said]):
                 self._settle(waiters, verdict)
 
     async def _decide_one_by_one(self, batch: Batch) -> None:
-        """After a statement that failed for what is stored of one secret: the others' requests don't fail with it."""
+        """Decides anew after a statement that failed for what is stored of one secret: the others' requests don't fail
+        with it."""
         for secret, waiters in batch.items():
             try:
                 await self._decide({secret: waiters})
@@ -122,8 +124,8 @@ class Batches(Generic[Said]):
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
-        """One that is nobody else's for the block. One that failed goes back to the pool, which finds out whether it is
-        lost."""
+        """A connection that nobody else uses during the block. One that failed goes back to the pool, which finds out
+        whether it is lost."""
         while self._idle:
             connection = self._idle.pop()
             if not is_lost(connection):

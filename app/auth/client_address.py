@@ -42,7 +42,7 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Netwo
 
 @lru_cache(maxsize=4096)
 def _short(text: str) -> str:
-    """Cached, because most addresses come again, and a text is hashed once."""
+    """The address in its short form. Cached, because most addresses come again, and a text is hashed once."""
     return parse_address(text).compressed
 
 

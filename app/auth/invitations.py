@@ -65,7 +65,7 @@ async def may_have_been_of(team_id: int, invitation: int) -> bool:
 
 
 async def list_invitations(team_id: int, *, after: int | None, limit: int) -> list[InvitationRecord]:
-    """Newest first, accepted and expired ones too."""
+    """The team's invitations, newest first, accepted and expired ones too."""
     sql = f"{_SELECT} WHERE team_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3"
     return await fetch_all(InvitationRecord, sql, team_id, after, limit)
 
@@ -81,7 +81,8 @@ async def count_open(team_id: int) -> int:
 async def insert_invitation(
     team_id: int, role: Role, *, by: int | None, seconds: int, email: str | None = None
 ) -> tuple[int, str]:
-    """Its id, and the token. Those of the team that expired a month ago go."""
+    """Makes an invitation, and returns its id and the token. Deletes the team's invitations that expired a month
+    ago."""
     await execute("DELETE FROM invitations WHERE team_id = $1 AND expires_at < now() - interval '30 days'", team_id)
     token = PREFIX + secrets.token_urlsafe(32)
     invitation = await fetch_scalar(
@@ -109,7 +110,7 @@ async def delete_invitation(invitation: int) -> None:
 
 
 async def withdraw_beyond(team_id: int, user_id: int, still: list[Role]) -> None:
-    """Open invitations by this person go, but for those to roles that they still may give."""
+    """Deletes open invitations by this person, but for those to roles that they still may give."""
     await execute(
         """
         DELETE FROM invitations

@@ -1,7 +1,7 @@
 """Rows of API keys, for the keys that manage others of the same user, and for people who manage theirs.
 
-A key manages those of its user that are for no more than the team and the databases that it is for itself. Admins of a
-team see all keys that are for it. Whoever changes a user's keys locks the user first, so that no key makes another
+A key manages those keys of its user that are for no more than the team and the databases that it is for itself. Admins
+of a team see all keys that are for it. Whoever changes a user's keys locks the user first, so that no key makes another
 while it is being revoked.
 """
 
@@ -22,7 +22,7 @@ class KeyRecord(Authority, frozen=True, kw_only=True):
     preview: str
     minted_by: int | None
     previous_until: datetime | None
-    """Until then a secret works too that was replaced."""
+    """Until when the secret that was replaced works too."""
     expired: bool
     last_used_at: datetime | None
     revoked_at: datetime | None
@@ -60,7 +60,7 @@ SELECT {_COLUMNS} FROM api_keys k JOIN api_key_usage c ON c.key_id = k.id WHERE 
 
 
 async def lock_user(user_id: int) -> None:
-    """Until the end of the transaction nobody else changes this user's keys."""
+    """Locks the user: until the end of the transaction nobody else changes this user's keys."""
     await execute("SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id)
 
 
@@ -75,7 +75,7 @@ async def find_of_user(user_id: int, key_id: int) -> KeyRecord | None:
 
 
 async def find(key_id: int) -> KeyRecord | None:
-    """Whosever it is."""
+    """The key, of any user."""
     return await fetch_one(KeyRecord, _ANY, key_id)
 
 
@@ -116,7 +116,7 @@ async def list_of_team(team_id: int, *, after: int | None, limit: int) -> list[K
 
 
 async def minted_by(key_id: int) -> list[int]:
-    """What this key has minted, what those have, and so on."""
+    """The keys that this key has minted, that those have minted, and so on."""
     return await fetch_values(
         int,
         """
@@ -155,8 +155,8 @@ async def set_limits(key_id: int, name: str, limits: Authority) -> None:
 
 
 async def replace_secret(key_id: int, overlap_seconds: float) -> str:
-    """A new secret, and so the key in full. The present one works for so long beside it; one that was replaced before
-    ends now."""
+    """Gives the key a new secret, and returns the key in full. The present secret works for `overlap_seconds` beside
+    it; one that was replaced before ends now."""
     api_key = PREFIX + secrets.token_urlsafe(24)
     await execute(
         """
@@ -174,7 +174,8 @@ async def replace_secret(key_id: int, overlap_seconds: float) -> str:
 
 
 async def revoke_minted(key_id: int) -> list[int]:
-    """Revokes what this key has minted, what those have, and so on; returns which were not revoked before."""
+    """Revokes the keys that this key has minted, that those have minted, and so on; returns those that were not revoked
+    before."""
     return await fetch_values(
         int,
         """

@@ -34,7 +34,7 @@ class KeyControls(msgspec.Struct, frozen=True, kw_only=True):
     """CIDR networks, IPv4 or IPv6; without any: every address."""
     inactive_ttl_days: int | None = None
     expires_at: datetime | None = None
-    """Aware."""
+    """Timezone-aware."""
 
 
 class KeyLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ async def is_key_active(api_key: str) -> bool:
 
 
 async def list_keys(*, user_id: int | None = None, with_revoked: bool = False) -> list[KeyLine]:
-    """Newest first; of all users unless one is named."""
+    """The keys, newest first; of all users unless one is named."""
     return await fetch_all(
         KeyLine,
         """
@@ -145,12 +145,12 @@ class RevokedKey(msgspec.Struct, frozen=True, kw_only=True):
     revoked: bool = True
     revoked_at: datetime
     already_revoked: bool
-    """Before this call."""
+    """Whether the key was revoked before this call."""
 
 
 async def revoke_key(key_id: int) -> RevokedKey:
-    """The next request with it is refused. Revoking twice is fine. Waits until none of its user's keys is just being
-    made or changed. Raises `NotFound`."""
+    """Revokes a key: the next request with it is refused. Revoking twice is fine. Waits until none of its user's keys
+    is just being made or changed. Raises `NotFound`."""
     async with transaction():
         await execute(
             "SELECT 1 FROM users WHERE id = (SELECT user_id FROM api_keys WHERE id = $1) FOR NO KEY UPDATE", key_id
@@ -170,8 +170,8 @@ async def revoke_key(key_id: int) -> RevokedKey:
 
 
 def known_networks(texts: Sequence[str], field: str) -> list[str]:
-    """As they are stored. One statement lets in the requests of many keys: what it couldn't read would fail them all.
-    Raises `InvalidField` for that field."""
+    """The networks as they are stored. One statement lets in the requests of many keys: a network that it couldn't read
+    would fail them all. Raises `InvalidField` for `field`."""
     networks = []
     for text in texts:
         try:
@@ -182,7 +182,7 @@ def known_networks(texts: Sequence[str], field: str) -> list[str]:
 
 
 def check_expiry(expires_at: datetime) -> None:
-    """Raises `InvalidField` for a moment that may be none in UTC: its last year has no more hours."""
+    """Raises `InvalidField` for a moment in the calendar's last year: in UTC it may be after the end of that year."""
     if expires_at.year >= MAXYEAR:
         raise InvalidField("expires_at", f"Expected a year before {MAXYEAR}.")
 

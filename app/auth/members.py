@@ -37,7 +37,7 @@ async def find_member(team_id: int, user_id: int) -> MemberRecord | None:
 
 
 async def list_members(team_id: int, *, after: int | None, limit: int) -> list[MemberRecord]:
-    """Who joined last first, from the one that follows the user `after` on."""
+    """The team's members, those who joined last first, from the one that follows the user `after` on."""
     sql = f"""
     {_MEMBERS} AND ($2::bigint IS NULL
                     OR m.id < (SELECT id FROM memberships WHERE team_id = $1 AND user_id = $2))
@@ -53,7 +53,7 @@ async def role_of(team_id: int, user_id: int) -> Role | None:
 
 
 async def roles_of(user_id: int) -> dict[int, Role]:
-    """By the teams that they are in, the primary one first."""
+    """The person's roles, by the teams that they are in, the primary one first."""
     rows = await fetch_all(_Place, "SELECT team_id, role FROM memberships WHERE user_id = $1 ORDER BY id", user_id)
     return {row.team_id: row.role for row in rows}
 
@@ -74,7 +74,7 @@ async def count_members(team_id: int) -> int:
     return await fetch_scalar(int, "SELECT count(*) FROM memberships WHERE team_id = $1", team_id)
 
 
-# Who makes and deletes teams in a loop would else fill hosts and the store with what each of them leaves.
+# A person who makes and deletes teams in a loop would else fill hosts and the store with what each team leaves.
 _TEAMS = """
 SELECT (SELECT count(*) FROM memberships WHERE user_id = $1) + (
     SELECT count(*) FROM teams t WHERE t.deleted_at IS NOT NULL AND EXISTS (
@@ -85,8 +85,8 @@ SELECT (SELECT count(*) FROM memberships WHERE user_id = $1) + (
 
 
 async def count_teams(user_id: int) -> int:
-    """Those that the person is in, and deleted ones of which databases that the person made, or backups of them, are
-    still kept."""
+    """The number of teams that the person is in, and of deleted teams of which databases that the person made, or
+    backups of them, are still kept."""
     return await fetch_scalar(int, _TEAMS, user_id)
 
 
@@ -106,14 +106,14 @@ async def set_role(team_id: int, user_id: int, role: Role) -> None:
 
 
 async def delete_member(team_id: int, user_id: int) -> None:
-    """The keys that the person has go on without this team, for good."""
+    """Removes the person from the team. Their keys go on without it, for good."""
     await execute("DELETE FROM memberships WHERE team_id = $1 AND user_id = $2", team_id, user_id)
     await end_keys(team_id, user_id)
 
 
 async def end_keys(team_id: int, user_id: int, key_id: int | None = None) -> None:
-    """All keys of this person, or one of them, have no part in the team from now on. Teams that were deleted since are
-    left out of the list, so that it doesn't grow."""
+    """Shuts all keys of this person, or one of them, out of the team from now on. Teams that were deleted since are
+    taken off a key's list of ended teams, so that it doesn't grow."""
     await execute(
         """
         UPDATE api_keys k SET ended_teams = array(

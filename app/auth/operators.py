@@ -1,4 +1,5 @@
-"""Operators: whether somebody is one, and what one does for a team by the functions that serve its own requests."""
+"""Operators: whether somebody is one, and how one acts for a team, by the functions that serve the team's own
+requests."""
 
 from app.auth.principal import Principal
 from app.auth.roles import Role
@@ -10,8 +11,8 @@ from app.store.session import fetch_exists, fetch_one, fetch_value
 
 
 async def keep_operator(user_id: int) -> None:
-    """Until the end of the transaction the user is one. Raises `OperatorsOnly` for somebody who is not, or no
-    longer."""
+    """Keeps the user an operator until the end of the transaction. Raises `OperatorsOnly` for somebody who is none, or
+    no longer."""
     if not await fetch_exists("SELECT 1 FROM users WHERE id = $1 AND operator FOR SHARE", user_id):
         raise OperatorsOnly("You are not marked as an operator.")
 

@@ -19,9 +19,9 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     key_id: int
     """0 where there is none."""
     key_hash: bytes = b""
-    """Of the text that the request came with: while a key is being replaced, two are its own."""
+    """The hash of the key's text that the request came with: while a key is being replaced, it has two texts."""
     address: str | None = None
-    """The client's: a key may be for some networks only."""
+    """The client's address: a key may be for some networks only."""
     session_id: int | None = None
     """The session that a person is signed in with; None for a key."""
     key_name: str
@@ -40,23 +40,23 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """The teams that the key is for, its user is in, and whose role suffices for the operation; the primary one
     first."""
     team_tiers: list[str]
-    """Theirs, in the same order, as they were when the request was let in."""
+    """Those teams' tiers, in the same order, as they were when the request was let in."""
     team_names: list[str]
     team_roles: list[Role]
-    """The user's, in the same order."""
+    """The user's roles there, in the same order."""
     ended_teams: list[int] = []
     """The teams that the user has left since the key was made: the key stays without them."""
     withheld: dict[int, Role] = {}
     """The other teams that the key is for and its user is in, where the user's role is too small for the
     operation."""
     required: tuple[Role, ...] = ()
-    """The roles that may do it, where any are withheld."""
+    """The roles that may do the operation: for the refusal where a team is withheld."""
     primary_team: int | None = None
-    """The one that the user joined first, where any are withheld."""
+    """The team that the user joined first: for the refusal where teams are withheld."""
     operator: bool = False
-    """Whether the user is marked as one, whatever the key's scopes."""
+    """Whether the user is marked as an operator, whatever the key's scopes."""
     admitted_at: datetime
-    """When that was, by our database's clock."""
+    """When the request was let in, by our database's clock."""
 
     @property
     def narrowed(self) -> bool:
@@ -65,7 +65,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def readable_teams(self) -> list[int]:
-        """Those in which the user reads, whatever the operation takes: what is only read may be of any of them."""
+        """The teams in which the user may read, whatever role the operation takes: what is only read may be any of
+        these teams'."""
         return [*self.team_ids, *self.withheld]
 
     def reaches(self, database: UUID) -> bool:
@@ -73,7 +74,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
         return self.databases is None or database in self.databases
 
     def check_reach(self, database: UUID, what: str) -> None:
-        """Raises `NotFound` of a thing of this database, unless the key is for it."""
+        """Raises `NotFound` for a thing of this database, named `what`, unless the key is for the database."""
         if not self.reaches(database):
             raise NotFound(what)
 
@@ -84,7 +85,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
         return self.withheld.get(team_id)
 
     def refusal(self, team_id: int) -> InsufficientRole | NotAMember:
-        """What a request meets that is about something of a team which is withheld, or which the user has left."""
+        """The error for a request about something of a team which is withheld, or which the user has left."""
         if team_id in self.withheld:
             return InsufficientRole(self.withheld[team_id], self.required, team_id)
         return NotAMember(team_id)

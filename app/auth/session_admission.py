@@ -17,11 +17,11 @@ from app.core.errors import AppError, RateLimitExceeded, SessionEnded
 
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
 _USED = timedelta(seconds=60)
-"""Between two notes that a session is in use, at most."""
+"""The time between two notes that a session is in use, at most."""
 _TEAM_SCOPES = [scope.value for scope in TEAM_SCOPES]
 _ALL_SCOPES = [scope.value for scope in Scope]
 KEY_NAME = "console session"
-"""In place of a key's name."""
+"""What a session has in place of a key's name."""
 
 # `locked` takes the locks in one order for all; a person's sessions are only written by who has locked the person.
 _ADMIT = """
@@ -104,7 +104,7 @@ def _settle(per_minute: int, batch: list[Waiter], live: _Live | None) -> None:
 
 
 def _allowance(live: _Live, place: int, per_minute: int) -> Allowance:
-    """After the request at this place of its batch. Raises `RateLimitExceeded`."""
+    """What is left after the request at this place of its batch. Raises `RateLimitExceeded`."""
     before = live.window_before + place
     # A window that another process opened while this statement waited begins after its clock was read.
     resets_in = min(WINDOW_SECONDS, max(1, math.ceil(live.window_left)))

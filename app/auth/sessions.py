@@ -27,7 +27,7 @@ class SignInMethod(StrEnum):
 
 
 class SessionSpans(msgspec.Struct, frozen=True, kw_only=True):
-    """In seconds."""
+    """How long a session lasts without use, and as a whole, in seconds."""
 
     idle: int
     whole: int
@@ -42,9 +42,9 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     last_used_at: datetime
     """To about a minute."""
     expires_at: datetime
-    """At the latest."""
+    """When it ends at the latest."""
     idle_expires_at: datetime
-    """If it isn't used before."""
+    """When it ends if it isn't used before."""
     created_at: datetime
 
 
@@ -65,7 +65,8 @@ FROM sessions s WHERE {_LIVE}
 async def open_session(
     user_id: int, method: SignInMethod, *, address: str, user_agent: str, limits: SessionSpans
 ) -> NewSession:
-    """A new session with a new token, whatever the browser had before. Of a person's the most recent are kept."""
+    """Opens a session with a new token, whatever the browser had before. Of a person's sessions the most recent are
+    kept."""
     token = secrets.token_urlsafe(32)
     made = NewSession(uuid=new_uuid(), token=token)
     # Sign-ins of one person take turns, or their number would not hold.
@@ -106,7 +107,7 @@ async def find_session(session_id: int) -> SessionRecord | None:
 
 
 async def is_live(session_id: int) -> bool:
-    """Whether it has not ended."""
+    """Whether the session has not ended."""
     return await find_session(session_id) is not None
 
 
@@ -116,7 +117,7 @@ class _SessionPlace(msgspec.Struct, frozen=True):
 
 
 async def which_stand(places: Sequence[tuple[int, int]], roles: Sequence[str]) -> set[tuple[int, int]]:
-    """Of these sessions, each with a team: those that have not ended, and whose person has one of the roles there."""
+    """Those of these sessions, each with a team, that have not ended, and whose person has one of the roles there."""
     found = await fetch_all(
         _SessionPlace,
         f"""
@@ -139,31 +140,31 @@ async def find_of_user(user_id: int, uuid: UUID) -> SessionRecord | None:
 
 
 async def list_of_user(user_id: int, *, after: int | None, limit: int) -> list[SessionRecord]:
-    """Those that have not ended, the one that was opened last first."""
+    """The person's sessions that have not ended, the one that was opened last first."""
     sql = f"{_SELECT} AND s.user_id = $1 AND ($2::bigint IS NULL OR s.id < $2) ORDER BY s.id DESC LIMIT $3"
     return await fetch_all(SessionRecord, sql, user_id, after, limit)
 
 
 async def end_session(user_id: int, session_id: int) -> None:
-    """The person's: the next request with it is refused, and so is what was begun with it and comes to lock the person
+    """Ends the person's session: the next request with it is refused, and so is one begun with it that locks the person
     after this."""
     await lock_person(user_id)
     await execute("DELETE FROM sessions WHERE id = $1", session_id)
 
 
 async def end_all_of(user_id: int) -> list[UUID]:
-    """The same of all of a person's; which these were."""
+    """The same for all sessions of a person; returns which these were."""
     await lock_person(user_id)
     return await fetch_values(UUID, "DELETE FROM sessions WHERE user_id = $1 RETURNING uuid", user_id)
 
 
 async def end_of_token(token: str) -> None:
-    """Whatever session has this token, if any."""
+    """Ends the session that has this token, if any."""
     await execute("DELETE FROM sessions WHERE hash = $1", hash_key(token))
 
 
 async def delete_ended(batch: int, _: timedelta) -> int:
-    """Rows of sessions whose time has passed; how many they were."""
+    """Deletes rows of sessions whose time has passed; returns how many."""
     gone = await fetch_values(
         int,
         f"""

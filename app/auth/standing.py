@@ -14,11 +14,11 @@ from app.core.errors import InsufficientRole, InvalidApiKey, NotAMember, Session
 from app.store.session import fetch_all, fetch_one
 
 LONG_SECONDS = 1.0
-"""An answer that took longer is given to whom it would be given now."""
+"""An answer that took longer is given only to a caller who may still have it."""
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A caller's key or session, and the team whose things it sees: those of one database, if they are one's."""
+    """A caller's key or session, and the team whose things it sees: those of one `database`, if it is given."""
 
     key_id: int
     """0 for a session."""
@@ -26,9 +26,9 @@ class Standing(msgspec.Struct, frozen=True):
     database: UUID | None = None
     session_id: int | None = None
     key_hash: bytes = b""
-    """Of the key's text: another one may have replaced it since."""
+    """The hash of the key's text: another text may have replaced it since."""
     address: str | None = None
-    """The client's, for a key's networks."""
+    """The client's address, for a key's networks."""
 
     @property
     def holder(self) -> tuple[int, int | None]:
@@ -37,8 +37,9 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 async def still_good(asked: Collection[Standing], scope: Scope) -> set[Standing]:
-    """Those whose session has not ended, or whose key is neither revoked nor expired, has that scope and is for that
-    team and database and the client's address; and whose user is in the team with a role that may do as much."""
+    """Those of `asked` whose session has not ended, or whose key is neither revoked nor expired, has that scope and is
+    for that team and database and the client's address; and whose user is in the team with a role that may do as
+    much."""
     people = [one for one in set(asked) if one.session_id is not None]
     sought = [one for one in set(asked) if one.session_id is None]
     standing = await _people_who_stand(people, scope) if people else set()
@@ -83,18 +84,18 @@ class _Now(msgspec.Struct, frozen=True):
 
 
 async def expect(caller: Principal, team_id: int | None) -> None:
-    """That the caller would still be let in, and has no smaller role in this team than when it was. Raises
-    `InvalidApiKey`, `SessionEnded`, `NotAMember` or `InsufficientRole`."""
+    """Checks that the caller would still be let in, and has no smaller role in this team than when they were let in.
+    Raises `InvalidApiKey`, `SessionEnded`, `NotAMember` or `InsufficientRole`."""
     await _expect(caller, [] if team_id is None or caller.role_in(team_id) is None else [team_id])
 
 
 async def expect_in_all_teams(caller: Principal) -> None:
-    """The same of every team that the caller was let in for."""
+    """The same for every team that the caller was let in for."""
     await _expect(caller, caller.readable_teams)
 
 
 async def expect_after(began: float, caller: Principal, team_id: int | None) -> None:
-    """As `expect`, where it is long ago that this began, by the clock of `monotonic`."""
+    """As `expect`, if more than `LONG_SECONDS` have passed since `began`, by the clock of `monotonic`."""
     if _is_long_ago(began):
         await expect(caller, team_id)
 

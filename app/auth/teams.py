@@ -51,25 +51,26 @@ class _TeamName(msgspec.Struct, frozen=True):
 
 
 async def names_of_teams(team_ids: Sequence[int]) -> dict[int, str]:
-    """By their ids; a team that is gone is left out."""
+    """The teams' names by their ids; a team that is gone is left out."""
     sql = "SELECT id, name FROM teams WHERE id = any($1::bigint[])"
     return {team.id: team.name for team in await fetch_all(_TeamName, sql, list(team_ids))}
 
 
 async def keep_team(team_id: int) -> None:
-    """Until the end of the transaction the team is not deleted. Raises `NotAMember` if it was."""
+    """Keeps the team from being deleted until the end of the transaction. Raises `NotAMember` if it was deleted
+    before."""
     kept = "SELECT id, tier, name FROM teams WHERE id = $1 AND deleted_at IS NULL FOR KEY SHARE"
     if await fetch_one(TeamRecord, kept, team_id) is None:
         raise NotAMember(team_id)
 
 
 async def find_details(team_id: int) -> TeamDetails | None:
-    """None for one that was deleted."""
+    """The team's details; None if it was deleted."""
     return await fetch_one(TeamDetails, f"{_DETAILS} WHERE id = $1 AND deleted_at IS NULL", team_id)
 
 
 async def list_details(team_ids: list[int], *, after: int | None, limit: int) -> list[TeamDetails]:
-    """Of these, newest first."""
+    """The details of these teams, newest first."""
     sql = f"""
     {_DETAILS} WHERE id = any($1::bigint[]) AND deleted_at IS NULL AND ($2::bigint IS NULL OR id < $2)
     ORDER BY id DESC LIMIT $3
@@ -86,14 +87,14 @@ async def rename_team(team_id: int, name: str) -> None:
 
 
 async def lock_to_end(team_id: int) -> bool:
-    """Nothing becomes the team's, and nobody else changes it or its members, until the end of the transaction. False
-    for one that was deleted."""
+    """Locks the team: nothing becomes its own, and nobody else changes it or its members, until the end of the
+    transaction. Returns False for a team that was deleted."""
     ending = "SELECT id, tier, name FROM teams WHERE id = $1 AND deleted_at IS NULL FOR UPDATE"
     return await fetch_one(TeamRecord, ending, team_id) is not None
 
 
 async def count_databases(team_id: int) -> int:
-    """Those that are not deleted."""
+    """The number of the team's databases that are not deleted."""
     return await fetch_scalar(
         int,
         "SELECT count(*) FROM teams t JOIN databases d ON d.team_id = t.id WHERE t.id = $1 AND d.status <> 'deleted'",
@@ -102,7 +103,7 @@ async def count_databases(team_id: int) -> int:
 
 
 async def end_team(team_id: int) -> None:
-    """Nobody is in it from now on, and nobody can be invited."""
+    """Deletes the team: nobody is in it from now on, and nobody can be invited."""
     await execute("UPDATE teams SET deleted_at = now() WHERE id = $1", team_id)
     await execute("DELETE FROM memberships WHERE team_id = $1", team_id)
     await execute("DELETE FROM invitations WHERE team_id = $1", team_id)

@@ -39,7 +39,7 @@ class TeamLine(msgspec.Struct, frozen=True, kw_only=True):
     queries: str
     users: int
     databases: int
-    """Those that are not deleted."""
+    """Databases that are not deleted."""
 
 
 async def create_user(
@@ -96,15 +96,15 @@ async def find_user(email: str) -> int | None:
 
 
 async def email_of(user_id: int) -> str:
-    """Of somebody who exists."""
+    """The email of a user who exists."""
     email = await fetch_value(str, "SELECT email FROM users WHERE id = $1", user_id)
     assert email is not None, "users are not deleted"
     return email
 
 
 async def insert_invited(email: str, name: str) -> int | None:
-    """A user who is in no team yet, for somebody whose address is verified. Returns the id; None where there is one.
-    Call it in a transaction."""
+    """Makes a user who is in no team yet, for somebody whose address is verified. Returns the id; None where the user
+    exists already. Call it in a transaction."""
     return await _insert_user(email, name)
 
 
@@ -122,7 +122,7 @@ async def _insert_user(email: str, name: str) -> int | None:
 
 
 async def lock_person(user_id: int) -> None:
-    """Nobody else changes what is this user's until the end of the transaction. Raises `NotFound`."""
+    """Locks the user: nobody else changes what is theirs until the end of the transaction. Raises `NotFound`."""
     if await fetch_value(int, "SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id) is None:
         raise NotFound("user")
 

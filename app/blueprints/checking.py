@@ -15,7 +15,7 @@ from app.hosts.records import offered_extensions
 
 
 def check(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = frozenset()) -> Metadata:
-    """For SQL that is to be saved; without definitions no variable may be in it. Raises `BlueprintInvalid`, or
+    """Checks SQL that is to be saved; without definitions no variable may be in it. Raises `BlueprintInvalid`, or
     `InvalidField` naming a variable."""
     result = validated(sql, definitions or {}, provided)
     if not result.valid:
@@ -29,7 +29,8 @@ def check(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = fro
 
 
 def validated(sql: str, definitions: dict[str, Any] | None, provided: Set[str] = frozenset()) -> Validation:
-    """Without definitions any variable may be there. Raises `InvalidField` for a definition that can't be used."""
+    """Validates SQL; with `definitions` None any variable may be in it. Raises `InvalidField` for a definition that
+    can't be used."""
     try:
         check_new(definitions or {})
         return validate(sql, definitions, provided)
@@ -54,14 +55,15 @@ async def prepared(
 
 
 def check_size(values: dict[str, Any], *, field: str) -> None:
-    """Of values that are asked for now. Raises `InvalidField`."""
+    """Checks the size of values that are asked for now. Raises `InvalidField`."""
     size = size_of(values)
     if size > MAX_BYTES:
         raise InvalidField(field, f"The values have {size} bytes as JSON, and may have {MAX_BYTES}.")
 
 
 def check_no_values(values: dict[str, Any], *, field: str) -> None:
-    """For a blueprint without variables, whose SQL was checked as it is. Raises `InvalidField` naming the first."""
+    """Refuses values for a blueprint without variables, whose SQL was checked as it is. Raises `InvalidField` naming
+    the first value."""
     try:
         check_values({}, values)
     except VariableError as error:

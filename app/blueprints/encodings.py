@@ -1,4 +1,4 @@
-"""SQL that a request sends as text, or as octets in base64: a dump may hold some that are no text."""
+"""SQL that a request sends as text, or as octets in base64: a dump may hold octets that are no text."""
 
 import asyncio
 import binascii

@@ -4,17 +4,18 @@ from collections.abc import Iterable, Mapping, Set
 
 MASK = "***"
 _IDENTIFYING = 8
-"""So many characters of a value in a row are taken for a quotation of it."""
+"""How many characters of a value in a row are taken for a quotation of it."""
 _SEARCHED = 10_000
-"""Of a longer value, the whole and the pieces of its beginning: a megabyte of pieces would keep the worker busy."""
+"""Characters of a value that are searched for in pieces; of a longer value, the whole, and the pieces of its beginning:
+a megabyte of pieces would keep the worker busy."""
 _SEARCHED_TOGETHER = 50_000
-"""Of all values of an application, which has the pieces in memory as long as it runs: long ones share what the short
-ones leave."""
+"""The same for all values of an application together, which has the pieces in memory as long as it runs: long values
+share what the short ones leave."""
 
 
 class Secrets:
-    """The secret values of one application. Making it costs their length, hiding them in a message only the
-    message's: a script may have thousands of statements that fail."""
+    """The secret values of one application. To construct it takes time in proportion to their length, to hide them in a
+    message only to the message's: a script may have thousands of statements that fail."""
 
     def __init__(self, values: Iterable[str]) -> None:
         given = [value for value in values if value]
@@ -22,7 +23,7 @@ class Secrets:
         self._whole: list[str] = []
         """Values of which not all pieces are searched."""
         self._pieces: dict[int, set[str]] = {}
-        """By their length."""
+        """The pieces that are searched for, by their length."""
         for value in given:
             forms = _forms(value)
             if len(value) > most:
@@ -34,8 +35,9 @@ class Secrets:
                 pieces.update(form[at : at + size] for at in range(len(form) - size + 1))
 
     def hide(self, text: str) -> str:
-        """Engines cut long values short, fold their case, double their quotes, and begin in the middle of them: any
-        piece of a value goes that is long enough to identify it. Of a shorter value, all of it."""
+        """Replaces secret values by `***`. Engines cut long values short, fold their case, double their quotes, and
+        begin in the middle of them: so any piece of a value is replaced that is long enough to identify it. Of a
+        shorter value, only the whole is."""
         for form in self._whole:
             text = text.replace(form, MASK)
         shown = 0
@@ -63,7 +65,7 @@ def _share(lengths: list[int]) -> int:
 
 
 def _runs(text: str, pieces: Mapping[int, Set[str]]) -> list[tuple[int, int]]:
-    """Where pieces stand, those that overlap as one."""
+    """Where pieces stand, each as its start and end; pieces that overlap count as one."""
     found = sorted(
         (at, at + size)
         for size, known in pieces.items()
@@ -80,7 +82,7 @@ def _runs(text: str, pieces: Mapping[int, Set[str]]) -> list[tuple[int, int]]:
 
 
 def _folded(text: str) -> str:
-    """In lower case, and as long as before."""
+    """The text in lower case, and as long as before."""
     if text.isascii():
         return text.lower()
     return "".join(low if len(low := character.lower()) == 1 else character for character in text)

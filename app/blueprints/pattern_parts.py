@@ -1,11 +1,11 @@
-"""How large a regular expression is for the engine that compiles it. What is no pattern, or is misread here, has some
-number: the engine has the last word, and a limit of its own."""
+"""How large a regular expression is for the engine that compiles it. A text that is no pattern, or is misread here,
+gets some number all the same: the engine has the last word, and a limit of its own."""
 
 import re
 from collections.abc import Iterator
 
 WIDE = 10
-"""Parts that a class counts for which has hundreds of ranges, such as `\\w`: the engine writes out all of them."""
+"""How many parts a class with hundreds of ranges counts for, such as `\\w`: the engine writes out all of them."""
 _PIECE = re.compile(
     r"(?P<wide>\\[wW]|\\[pP](?:\{[^}]*\}|.))"
     r"|(?P<plain>\\(?:[xuU]\{[^}]*\}|.))"
@@ -24,8 +24,8 @@ _NUMBER = re.compile("[0-9]+")
 
 
 def parts_of(pattern: str) -> int:
-    """How many characters and classes it has with its counted repetitions written out, about: `(ab?){3}` has 6, and
-    `[a-z]{1,63}` has 63."""
+    """About how many characters and classes the pattern has with its counted repetitions written out: `(ab?){3}` has 6,
+    and `[a-z]{1,63}` has 63."""
     outside: list[int] = []
     total = last = 0
     for kind, number in _pieces(pattern):
@@ -46,7 +46,8 @@ def parts_of(pattern: str) -> int:
 
 
 def _pieces(pattern: str) -> Iterator[tuple[str, int]]:
-    """Each with its parts, a repetition with how often it repeats at most. A class of characters is one piece."""
+    """The kind of each piece with its parts; of a repetition, with how often it repeats at most. A class of characters
+    is one piece."""
     depth, parts = 0, 1
     for match in _PIECE.finditer(pattern):
         kind = str(match.lastgroup)

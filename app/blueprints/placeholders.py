@@ -30,13 +30,14 @@ def _start(item: Placeholder) -> int:
 
 @dataclass(slots=True)
 class Placeholders:
-    """Those of one script, read as one engine's SQL."""
+    """The placeholders of one script, read as one engine's SQL."""
 
     found: list[Placeholder] = field(default_factory=list)
     """In the order of the script."""
     faults: list[ScriptFault] = field(default_factory=list)
     in_literals: list[Placeholder] = field(default_factory=list)
-    """They look like placeholders, and are data: in a string, a dollar-quoted body, a quoted name or a comment."""
+    """Places that look like placeholders, and are data: in a string, a dollar-quoted body, a quoted name or a
+    comment."""
 
     def between(self, start: int, end: int) -> list[Placeholder]:
         first = bisect_left(self.found, start, key=_start)
@@ -49,7 +50,8 @@ def names_in(script: str) -> Iterator[str]:
 
 
 def find(script: str, dialect: Dialect) -> Placeholders:
-    """Faults are placeholders that are written wrong. A script that can't be read has those before that place."""
+    """A script's placeholders; `faults` are those that are written wrong. Of a script that can't be read to its end, it
+    has those before that place."""
     result = Placeholders()
     if "{{" not in script:
         return result

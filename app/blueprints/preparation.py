@@ -129,8 +129,8 @@ class _Filler:
         self._named = {name: str(values[name]) for name in self._used if not definitions[name].secret}
 
     def check_length(self) -> None:
-        """Before any value is put in: one of a megabyte may stand in a hundred thousand places. Raises
-        `VariableError` naming the variable that takes most."""
+        """Checks the script's length with its values, before any is put in: a value of a megabyte may stand in a
+        hundred thousand places. Raises `VariableError` naming the variable that takes most."""
         lengths = Counter[str]()
         for item in self._reading.placeholders.found:
             lengths[item.name] += len(self._quoted[item.name])
@@ -139,7 +139,7 @@ class _Filler:
             raise VariableError(name, f"makes the script longer than {MAX_CHARACTERS} characters")
 
     def text(self, found: ScriptStatement) -> str:
-        """Raises `VariableError` if a value would make it another statement."""
+        """The statement with its values. Raises `VariableError` if a value would make it another statement."""
         used = self._reading.placeholders.between(found.start, found.end)
         text, spans = self._put(found, used, lambda item: self._quoted[item.name])
         if not used:
@@ -187,6 +187,6 @@ class _Filler:
 
 
 def _beginning(text: str) -> str:
-    """In one line, and no more of it than shows that a log text would be longer: a megabyte of blanks would be made a
-    list of as many words."""
+    """The text's beginning, in one line, and no more of it than shows that a log text would be longer: a megabyte of
+    words of one letter would be made a list of half a million."""
     return " ".join(text.split(None, MAX_LOG_TEXT))[: MAX_LOG_TEXT + 1]

@@ -38,8 +38,8 @@ def read(
     thorough: bool = True,
     provided: Set[str] = frozenset(),
 ) -> Reading:
-    """`definitions` None: any placeholder may be there, and stands for whatever fits. Unless `thorough`, the first
-    fault ends it. `provided` are the extensions that engine hosts offer."""
+    """Reads a script as one engine's SQL. With `definitions` None any placeholder may be there, and stands for whatever
+    fits. Unless `thorough`, the first fault ends the reading. `provided` are the extensions that engine hosts offer."""
     dialect = DIALECTS[engine]
     found = placeholders.find(script, dialect)
     types = {name: definition.type for name, definition in (definitions or {}).items()}

@@ -61,8 +61,9 @@ _VISIBLE = "(b.team_id = any($2::bigint[]) OR b.is_system)"
 
 
 async def find_visible(blueprint: UUID, team_ids: list[int], *, lock: Lock | None = None) -> BlueprintRecord | None:
-    """One of these teams' or everyone's, unless it is deleted. With a `lock` one of these teams' stays until the end of
-    the transaction: undeleted, `FOR KEY SHARE`; as it is, `FOR NO KEY UPDATE`; and unused by others, `FOR UPDATE`."""
+    """The blueprint, if it is one of these teams' or everyone's, and not deleted. A `lock` holds one of these teams'
+    until the end of the transaction: with `FOR KEY SHARE` nobody else deletes it, with `FOR NO KEY UPDATE` nobody else
+    changes it, and with `FOR UPDATE` nobody else uses it."""
     if lock:
         # By itself, before the reading: a statement that has waited for another's new version doesn't see that version
         # yet, and would find none.
@@ -81,7 +82,7 @@ class SavedScript(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     variables_json: str | None
     short_sql: str | None
-    """None where it isn't short."""
+    """The SQL; None where it isn't short."""
 
     @property
     def variables(self) -> dict[str, Any] | None:
@@ -89,8 +90,9 @@ class SavedScript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_script(blueprint: UUID, team_ids: list[int], *, short_bytes: int) -> SavedScript | None:
-    """Of one of these teams' or everyone's; its SQL if it has fewer than `short_bytes`. Unlike `find_visible` it says
-    nothing of what a change is about: that may be another team's database."""
+    """The script of a blueprint that is one of these teams' or everyone's, with its SQL if that has fewer than
+    `short_bytes`. Unlike `find_visible` it notes no team in the audit draft: the change may be about another team's
+    database."""
     sql = f"""
     SELECT v.size_bytes, v.variables::text AS variables_json,
            CASE WHEN v.size_bytes < $3 THEN v.sql_content END AS short_sql
@@ -100,7 +102,7 @@ async def find_script(blueprint: UUID, team_ids: list[int], *, short_bytes: int)
 
 
 async def find(blueprint: UUID) -> BlueprintRecord | None:
-    """Whosever it is, deleted or not."""
+    """The blueprint, of any team or everyone's, deleted or not."""
     return await fetch_one(BlueprintRecord, f"{_SELECT} WHERE b.uuid = $1", blueprint)
 
 
@@ -113,7 +115,7 @@ async def find_system(slug: str) -> BlueprintRecord | None:
 
 
 async def sql_of(blueprint_id: int, version: int) -> str:
-    """Of any of its versions."""
+    """The SQL of any version of the blueprint."""
     return await fetch_scalar(
         str,
         "SELECT sql_content FROM blueprint_versions WHERE blueprint_id = $1 AND version = $2",
@@ -143,13 +145,14 @@ async def find_version(blueprint_id: int, version: int) -> VersionRecord | None:
 
 
 async def list_versions(blueprint_id: int, *, after: int | None, limit: int) -> list[VersionRecord]:
-    """Newest first, from the one before `after` on."""
+    """The versions, newest first; those before `after` if it is given."""
     sql = f"{_VERSION} AND ($2::int IS NULL OR version < $2) ORDER BY version DESC LIMIT $3"
     return await fetch_all(VersionRecord, sql, blueprint_id, after, limit)
 
 
 async def lock_deleted(blueprint_ids: Collection[int]) -> list[int]:
-    """Those of them that are deleted. Who deletes one of the others waits for the end of the transaction."""
+    """Locks these blueprints, and returns those that are deleted. Whoever deletes one of the others waits for the end
+    of the transaction."""
     return await fetch_values(
         int,
         """
@@ -163,8 +166,8 @@ async def lock_deleted(blueprint_ids: Collection[int]) -> list[int]:
 
 
 async def forget_unused(blueprint_id: int) -> None:
-    """Of a blueprint that is deleted, or about to be and locked `FOR UPDATE`: the SQL that no application was made
-    with. What is left of it has its name and numbers, no more."""
+    """Deletes, of a blueprint that is deleted, or about to be and locked `FOR UPDATE`, the SQL that no application was
+    made with. What is left of it has its name and numbers, no more."""
     used = "EXISTS (SELECT FROM blueprint_applications a WHERE a.blueprint_id = $1 AND a.blueprint_version = v.version)"
     present = "v.version = (SELECT version FROM blueprints WHERE id = $1)"
     await execute(
@@ -179,12 +182,13 @@ async def forget_unused(blueprint_id: int) -> None:
 
 
 async def list_visible(team_ids: list[int], *, after: UUID | None, limit: int) -> list[BlueprintRecord]:
-    """These teams' and everyone's, newest first, from the one that follows `after` on; none when that is not theirs."""
+    """The blueprints of these teams and everyone's, newest first, from the one that follows `after` on; none when
+    `after` is not one of these."""
     return await fetch_all(BlueprintRecord, _PAGE, team_ids, after, limit)
 
 
 async def was_visible(blueprint: UUID, team_ids: list[int]) -> bool:
-    """Whether it is, or was until it was deleted, one that these teams saw."""
+    """Whether these teams see the blueprint, or saw it until it was deleted."""
     return await fetch_exists(
         "SELECT 1 FROM blueprints WHERE uuid = $1 AND (team_id = any($2::bigint[]) OR is_system)", blueprint, team_ids
     )

@@ -97,17 +97,17 @@ async def update(plans: Plans, principal: Principal, blueprint: UUID, change: Up
 
 
 async def delete(principal: Principal, blueprint: UUID) -> None:
-    """Out of sight; versions that no application ran go, the others with their last application. Raises `NotFound` or
-    `SystemBlueprint`."""
+    """Hides the blueprint. The SQL of versions that no application ran is deleted, that of the others with their last
+    application. Raises `NotFound` or `SystemBlueprint`."""
     record = await _own_for_update(principal, blueprint, "FOR UPDATE")
     await records.forget_unused(record.id)
     await execute("UPDATE blueprints SET deleted_at = now(), updated_at = now() WHERE id = $1", record.id)
 
 
 async def publish(name: str, sql: str, *, description: str | None, variables: dict[str, Any] | None) -> BlueprintRecord:
-    """A system blueprint of that name: made, or brought up to date, with a new version where its SQL is another.
+    """Makes the system blueprint of that name, or brings it up to date, with a new version where its SQL is another.
     Raises `BlueprintInvalid` or `InvalidField`."""
-    # Two that publish at once: the second finds what the first has made.
+    # Of two callers that publish at once, the second finds what the first has made.
     await execute("SELECT pg_advisory_xact_lock(hashtextextended('headwater system blueprints', 0))")
     record = await records.find_system(slug_of(name))
     if record is None:
@@ -196,7 +196,8 @@ async def _add_version(
 
 
 async def _free_slug(name: str, team_id: int, *, but: int | None = None) -> str:
-    """Locks the team, so that two at once don't take the same."""
+    """A slug that no other blueprint of the team has. Locks the team, so that two callers at once don't take the
+    same."""
     await get_team(team_id, lock=True)
     taken = await fetch_values(
         str,

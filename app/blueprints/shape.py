@@ -10,8 +10,8 @@ _NUMBER = re.compile(r" ?-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
 
 def same_shape(sample: str, sample_spans: list[Span], filled: str, filled_spans: list[Span], dialect: Dialect) -> bool:
-    """Whether two forms of one statement differ in the values between the spans only. A number counts as one token,
-    with its sign and its point."""
+    """Whether two forms of one statement differ only in the values, which stand in the spans. A number counts as one
+    token, with its sign and its point."""
     expected = _skeleton(sample, sample_spans, dialect)
     return expected is not None and expected == _skeleton(filled, filled_spans, dialect)
 

@@ -27,7 +27,7 @@ SHIPPED = (
 
 
 async def publish_shipped() -> list[BlueprintRecord]:
-    """Those that are published as they are stay as they are."""
+    """Publishes the shipped blueprints. Those that are published already, with the same content, stay as they are."""
     published = []
     for one in SHIPPED:
         sql = (_FOLDER / f"{one.file}.sql").read_text()

@@ -57,9 +57,10 @@ class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     type: VariableType
     default: Value = None
     required: bool | None = None
-    """By default: whether there is no default. What isn't required and isn't given is NULL."""
+    """Whether a value must be given; if None, it must where there is no default. Without a value and a default the
+    variable is NULL."""
     pattern: str | None = None
-    """Found somewhere in the value; `^` and `$` bind it to the ends. Linear-time syntax: no look-around."""
+    """Must be found somewhere in the value; `^` and `$` bind it to the ends. Linear-time syntax: no look-around."""
     min: int | float | None = None
     max: int | float | None = None
     max_length: int | None = None

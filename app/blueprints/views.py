@@ -10,7 +10,7 @@ from app.blueprints.schemas import BlueprintVersionView, BlueprintView, Metadata
 
 
 def view(record: BlueprintRecord, sql: str | None = None) -> BlueprintView:
-    """`sql` for a single get."""
+    """A blueprint as a client sees it; `sql` is for a single get."""
     return BlueprintView(
         uuid=record.uuid,
         name=record.name,

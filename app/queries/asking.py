@@ -42,7 +42,7 @@ class QueryDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asking:
-    """From the first connection to the result. `resources` are closed with the question."""
+    """One question, from the first connection to the result. `resources` are closed with the question."""
 
     def __init__(
         self,
@@ -77,7 +77,8 @@ class Asking:
             return await self._mended(conversation, failure)
 
     async def execute(self, execution: Execution) -> Result:
-        """SQL that is there: judged anew, for what may be run can have changed since, and not mended."""
+        """Executes SQL that was translated before: it is judged anew, for what may be run can have changed since, and
+        not mended."""
         assert execution.sql is not None, "it was translated"
         self._execution = execution
         self._finding = await asyncio.to_thread(self._judge, execution.sql)
@@ -103,8 +104,8 @@ class Asking:
         await asyncio.gather(self._connecting, return_exceptions=True)
 
     async def _translated(self) -> Conversation:
-        """With what was last known of the schema, while the session that asks for its changes still connects. If
-        there are some, all over again."""
+        """Translates the question with what was last known of the schema, while the session that asks for its changes
+        still connects. If there are changes, it translates all over again."""
         known = self._dependencies.descriptions.get(self._target.uuid)
         if known is None:
             conversation = await self._conversation(await self._connecting)
@@ -144,7 +145,7 @@ class Asking:
             await translating
 
     async def _mended(self, conversation: Conversation, failure: Unreadable | QueryFailed) -> Result:
-        """One more turn, when the failure was about names or syntax and nothing has taken effect."""
+        """Takes one more turn, when the failure was about names or syntax and nothing has taken effect."""
         sql = self._execution.sql or ""
         if isinstance(failure, Unreadable):
             problem: str | None = problems.UNREADABLE
@@ -160,7 +161,7 @@ class Asking:
             raise self._final(again) from None
 
     async def _translated_again(self, conversation: Conversation, problem: str) -> bool:
-        """False when no other SQL came: then the first failure is the answer."""
+        """Whether the model gave SQL again. If not, the first failure is the answer."""
         execution = self._execution
         first, kind = execution.sql, execution.declared_kind
         conversation.mend(first or "", problem)
@@ -214,8 +215,8 @@ class Asking:
         return verdict
 
     async def _note(self, *, durable: bool) -> None:
-        """Before anything is executed or shown. The model may have taken its time, and the asker may have lost the key,
-        the session or the team since: raises what `standing.expect` does."""
+        """Notes the verdict before anything is executed or shown. The model may have taken its time, and the asker may
+        have lost the key, the session or the team since: raises what `standing.expect` does."""
         await standing.expect(self._asker, self._target.team_id)
         if not await self._execution.note_judged(durable=durable):
             raise LanguageModelUnavailable("The language model's answer came too late: ask again.")
@@ -236,7 +237,7 @@ class Asking:
             return Result(type=verdict.sql_class, statementsExecuted=executed)
 
     async def _read_and_note(self, sql: str, session: ReadSession | None) -> RowsRead:
-        """Side by side: a read that nobody has noted yet does no harm."""
+        """Reads and notes side by side: a read that nobody has noted yet does no harm."""
         noting = asyncio.create_task(self._note(durable=False))
         try:
             return await self._read(sql, session)

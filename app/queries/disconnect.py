@@ -14,7 +14,7 @@ class ClientGone(Exception):
 
 
 async def while_connected(request: Request[Any, Any, Any], work: Coroutine[Any, Any, Answer]) -> Answer:
-    """Call it after the body was read. Raises `ClientGone`."""
+    """The work's result, unless its client goes away before. Call it after the body was read. Raises `ClientGone`."""
     working = asyncio.create_task(work)
     watching = asyncio.create_task(_gone(request))
     try:

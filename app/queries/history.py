@@ -47,7 +47,7 @@ async def find_own(principal: Principal, query: int) -> OwnQuestion | None:
 
 
 async def list_own(principal: Principal, *, database: UUID | None, after: int | None, limit: int) -> list[OwnQuestion]:
-    """Theirs, about `database` unless None, newest first, from the one that follows `after` on."""
+    """The user's questions, about `database` unless None, newest first, from the one that follows `after` on."""
     page = "($4::uuid IS NULL OR d.uuid = $4) AND ($5::bigint IS NULL OR q.id < $5) ORDER BY q.id DESC LIMIT $6"
     return await fetch_all(OwnQuestion, f"{_OWN} AND {page}", *_asked_by(principal), database, after, limit)
 
@@ -85,7 +85,7 @@ FROM teams t WHERE t.id = $1
 
 
 async def allowance_of(principal: Principal, database: UUID) -> QueryAllowance:
-    """Of the team that owns the database. Raises `NotFound`."""
+    """The allowance of the team that owns the database. Raises `NotFound`."""
     found = await databases.get_owned(database, principal.team_ids)
     assert found.team_id is not None, "it is a team's"
     today = await fetch_one(_Today, _TODAY, found.team_id)

@@ -3,12 +3,12 @@
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass
 
 KINDS = {"read": SqlClass.SELECT, "write": SqlClass.WRITE, "ddl": SqlClass.DDL_BATCH}
-"""What a model calls each class, and an operator, from the least on: each includes those before it."""
+"""What models and operators call each class, from the least on: each includes those before it."""
 _ORDER = tuple(KINDS.values())
 
 
 class OtherKind(Refused):
-    """It is not what the model said that the question asks for."""
+    """The SQL is not what the model said that the question asks for."""
 
     by = "kind"
 
@@ -20,7 +20,8 @@ class BeyondPolicy(Refused):
 
 
 def check_kind(allowed: AllowedSQL, declared: str | None) -> None:
-    """A question read as a question never writes. What was declared as nothing counts as a read. Raises `OtherKind`."""
+    """Checks that the SQL is of the declared kind: a question that was understood as a read never writes. Without a
+    declared kind it counts as a read. Raises `OtherKind`."""
     expected = KINDS.get(declared or "read", SqlClass.SELECT)
     if allowed.sql_class is not expected:
         raise OtherKind(

@@ -15,7 +15,7 @@ from app.store.session import execute, fetch_scalar
 TRANSLATED = "translated"
 """The outcome of a question whose SQL nobody has executed."""
 _LIFETIME_MINUTES = 10
-"""After that the SQL may be about a schema that is another one by now."""
+"""After that the schema may be another one than the SQL was made for."""
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('headwater questions ' || $1::bigint, 0))"
 _UNDER_WAY = """
@@ -53,9 +53,9 @@ async def find(principal: Principal, query: int) -> Preview:
 async def begin(
     preview: Preview, principal: Principal, target: QueryTarget, place_seconds: float, *, at_once: int
 ) -> Execution:
-    """A record of its own, in the request's transaction, which takes no more of the day's allowance. Whoever marks the
-    translation first executes it; the others meet `QueryAlreadyExecuted`, and beyond `at_once` of the team's questions
-    under way everyone `TooManyUnderWay`."""
+    """Begins an execution with a record of its own, in the request's transaction; it takes no more of the day's
+    allowance. The caller who marks the translation first executes it; for the others it raises `QueryAlreadyExecuted`,
+    and beyond `at_once` of the team's questions under way for everyone `TooManyUnderWay`."""
     started = time.monotonic()
     # As in `take_question_place`, so that no two count past each other.
     await execute(_LOCK, target.team_id)

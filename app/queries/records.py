@@ -4,7 +4,7 @@ A question takes a place before the model is asked, and the place is given back 
 process died frees itself at `reserved_until`: there is no counter that could be left wrong.
 
 Only what must outlast a crash of our own database waits for its disk: the note before something is changed, and the
-end. A place or a read's note that such a crash forgets is one of a question that nobody has an answer to.
+end. A place or a read's note that such a crash forgets belongs to a question that nobody has an answer to.
 """
 
 import time
@@ -26,7 +26,7 @@ _TODAY = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
 # A function: counting comes after the team's lock, in one round trip.
 _TAKE = "SELECT take_question_place($1, $2, $3, $4, $5, $6, $7, $8, $9) AS id"
 _TOO_MANY = -1
-"""In place of an id: as many are under way as may be."""
+"""In place of an id: as many questions are under way as may be."""
 _RESETS_IN = f"SELECT ceil(extract(epoch FROM {_TODAY} + interval '1 day' - now()))::int AS seconds"  # noqa: S608
 _JUDGED = """
 UPDATE query_executions SET counts = $8, sql = $2, declared_kind = $3, sql_class = $4, verdict = $5, reason = $6
@@ -47,7 +47,7 @@ class Execution(msgspec.Struct, kw_only=True):
     id: int
     started: float
     step: Literal["all", "translate", "execute"] = "all"
-    """What of it is done. Executing what was translated before doesn't count: translating did."""
+    """Which part of the question is done. Executing what was translated before doesn't count: translating did."""
     counts: bool = False
     sql: str | None = None
     declared_kind: str | None = None
@@ -63,12 +63,12 @@ class Execution(msgspec.Struct, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """The time since the question began."""
         return time.monotonic() - self.started
 
     async def note_judged(self, *, durable: bool) -> bool:
-        """Before anything is executed; `durable` where that changes something. False when this came too late: the place
-        was given away."""
+        """Notes the verdict before anything is executed; `durable` where the execution changes something. False when
+        this came too late: the place was given away."""
         in_time = await fetch_exists(
             _JUDGED,
             self.id,
@@ -143,8 +143,8 @@ async def begin(
 
 
 async def delete_old_executions(most: int, age: timedelta) -> int:
-    """Records of questions older than that, but none of today: those count against the allowance, however short the
-    others are kept. See `app.upkeep.sweep`."""
+    """Deletes records of questions older than `age`, but none of today: those count against the allowance, however
+    short the others are kept. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM query_executions WHERE id IN (

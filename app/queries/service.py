@@ -82,8 +82,8 @@ class Questions:
         return QueryAnswer(sql=execution.sql, result=result, query_id=execution.id)
 
     async def execute(self, principal: Principal, query: int) -> QueryAnswer:
-        """What a question was translated to, once. Raises `NotFound`, `QueryAlreadyExecuted`, and what `ask` raises
-        but for what is the model's."""
+        """Executes what a question was translated to, once. Raises `NotFound`, `QueryAlreadyExecuted`, and what `ask`
+        raises, except the errors of the model."""
         preview = await previews.find(principal, query)
         target, began = await targets.find(principal, preview.database), monotonic()
         at_once = self._plans.tiers[target.tier].query_executions
@@ -99,7 +99,7 @@ class Questions:
 
 @asynccontextmanager
 async def _recorded(execution: Execution, engine: Engine, resources: AsyncExitStack) -> AsyncIterator[None]:
-    """However the block ends, the record says so, and the metrics. `resources` are closed meanwhile."""
+    """Notes how the block ends in the question's record and in the metrics. `resources` are closed meanwhile."""
     outcome, code = previews.TRANSLATED if execution.step == "translate" else "succeeded", None
     try:
         yield

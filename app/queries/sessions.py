@@ -32,7 +32,7 @@ _FULL = frozenset({"53300", "1203", "1226", "1040"})
 _FULL_SECONDS = 5.0
 """How long a question waits for a place among the database's sessions."""
 _READING = READER_SESSIONS - 1
-"""Of one database that this process has at the same time."""
+"""How many read sessions of one database this process has at the same time."""
 
 
 class Sessions:
@@ -43,11 +43,11 @@ class Sessions:
         self._limits = limits
         self._reading = Limiter[UUID](_READING)
         self.idle = Limiter[UUID](1)
-        """Of one database: a session that stays open while the model takes its time."""
+        """One place for each database: for a session that stays open while the model takes its time."""
 
     @asynccontextmanager
     async def reading(self, target: QueryTarget) -> AsyncIterator[ReadSession]:
-        """Of the SELECT-only account, which is made where there is none yet. Raises `DatabaseUnreachable`,
+        """A session of the SELECT-only account, which is made where there is none yet. Raises `DatabaseUnreachable`,
         `DatabaseNotActive` or `NotFound`."""
         async with self._reading.slot(target.uuid), AsyncExitStack() as stack:
             password = target.reader_password(self._box) or await self.make_reader(target)
@@ -64,7 +64,7 @@ class Sessions:
 
     @asynccontextmanager
     async def writing(self, target: QueryTarget) -> AsyncIterator[WriteSession]:
-        """Of the tenant's own account. Raises `DatabaseUnreachable`."""
+        """A session of the tenant's own account. Raises `DatabaseUnreachable`."""
         adapter, tenant = await self._adapters.of(target.host), target.tenant(self._box)
         async with AsyncExitStack() as stack:
             try:
@@ -78,7 +78,8 @@ class Sessions:
     async def _entered_restored(
         self, stack: AsyncExitStack, target: QueryTarget, adapter: EngineAdapter
     ) -> WriteSession:
-        """After its tenant had changed the account's password, or it was rotated since the target was read."""
+        """Opens a session after the tenant had changed the account's password, or it was rotated since the target was
+        read."""
         try:
             await restoring.restore(self._plans, self._box, adapter, target.uuid)
             record = await databases.find(target.uuid)
@@ -91,7 +92,7 @@ class Sessions:
             raise _unreachable(error) from None
 
     async def make_reader(self, target: QueryTarget) -> str:
-        """Makes or repairs the account, and returns its password. The password is stored before the account
+        """Makes or repairs the SELECT-only account, and returns its password. The password is stored before the account
         exists: whoever comes after a crash finishes the work."""
         try:
             async with database_lock(target.uuid):
@@ -120,7 +121,7 @@ class Sessions:
 
 
 async def _entered(stack: AsyncExitStack, opening: Callable[[], AbstractAsyncContextManager[Session]]) -> Session:
-    """Waits a little where all places are taken. Raises `LoginRefused` or `DatabaseUnreachable`."""
+    """Opens a session; waits a little where all places are taken. Raises `LoginRefused` or `DatabaseUnreachable`."""
     deadline = time.monotonic() + _FULL_SECONDS
     while True:
         try:

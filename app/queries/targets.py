@@ -88,7 +88,7 @@ async def find(principal: Principal, database: UUID) -> QueryTarget:
 
 
 async def delete_reader(database: UUID) -> None:
-    """The password of its SELECT-only account is deleted, once the database is."""
+    """Deletes the password of the database's SELECT-only account, once the database is deleted."""
     await execute(
         """
         DELETE FROM query_readers r USING databases d

@@ -1,5 +1,5 @@
 """How many attempts of one endpoint, and of one team, this process makes at the same time. A receiver that hangs takes
-its share, and no more; so does a team with many of them. Whoever finds no room is refused after a moment.
+its share, and no more; so does a team with many of them. An attempt that finds no room is refused after a moment.
 """
 
 from collections.abc import AsyncIterator
@@ -9,9 +9,9 @@ from time import monotonic
 from app.core.limiter import Limiter, LimitReached
 
 _SLOW_SECONDS = 1.0
-"""An attempt under way for longer than this: there is no point in waiting a moment for it."""
+"""There is no point in waiting a moment for an attempt that has been under way for longer than this."""
 _ENDPOINTS_OF_A_TEAM = 8
-"""A team may have as many attempts under way as so many of its endpoints."""
+"""A team may have as many attempts under way as this number of endpoints together."""
 
 
 class AttemptSlots:
@@ -27,8 +27,8 @@ class AttemptSlots:
 
     @asynccontextmanager
     async def slot(self, endpoint: int, team: int, *, patience: float) -> AsyncIterator[None]:
-        """For the block. Waits for up to `patience` seconds, and raises `LimitReached` before the block: sooner where
-        patience is short and those that are under way hang."""
+        """Holds a slot during the block. Waits for up to `patience` seconds, and raises `LimitReached` before the
+        block: sooner where patience is short and the attempts under way hang."""
         deadline = monotonic() + patience
         async with (
             self._of_endpoint.slot(endpoint, timeout=_left(self._of_endpoint, endpoint, deadline)),

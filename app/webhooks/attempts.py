@@ -1,7 +1,7 @@
 """One attempt of a delivery: whether it is to be made, the request, and its record. Safe to repeat at any point.
 
 A process that dies between the request and its record sends again, under the same `webhook-id`: at least once, never
-zero. An attempt that was recorded is not made again. What is to be sent again later waits for its endpoint
+zero. An attempt that was recorded is not made again. A delivery that is to be sent again later waits for its endpoint
 (`app.webhooks.waiting`).
 """
 
@@ -82,9 +82,9 @@ class Attempts:
         self._slots = AttemptSlots(settings.webhook_concurrency)
 
     async def make(self, delivery: WaitingDelivery, *, worker: UUID, probing: bool) -> bool:
-        """The attempt that a waiting delivery is due for; False where nothing can be sent to its endpoint now, or
-        `worker` has lost its claim on that: another may be sending the same. With `probing` also where its circuit is
-        broken."""
+        """Makes the attempt that a waiting delivery is due for. Returns False where nothing can be sent to its endpoint
+        now, or `worker` has lost its claim on that: another may be sending the same. With `probing` it is made also
+        where the endpoint's circuit is broken."""
         due = await fetch_one(_Due, _DUE, delivery.id, MOST_SIGNING)
         if due is None or (due.round, due.spent, due.waiting) != (delivery.round, delivery.spent, True):
             return True
@@ -123,7 +123,8 @@ class Attempts:
         return answer
 
     def _span(self, due: _Due) -> TraceSpan | NoSpan:
-        """Within the trace of the event's change. The receiver's address is its team's own words, and not in it."""
+        """A span within the trace of the event's change. The receiver's address is its team's own words, and not in the
+        span."""
         if self._tracer is None:
             return NO_SPAN
         attributes: Attributes = {
@@ -182,12 +183,13 @@ async def _record(due: _Due, answer: AttemptResult, *, last: bool, wait: float) 
 
 
 def jittered(seconds: float) -> float:
-    """Up to a fifth more or less, so that what failed together doesn't come back together."""
+    """The time, up to a fifth more or less, so that deliveries that failed together don't come back together."""
     return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - spreads load, keeps no secret
 
 
 def _lengthened(seconds: float) -> float:
-    """By up to a fifth: what a receiver asked for is kept, and what it put off together doesn't come back together."""
+    """The time, up to a fifth more: what a receiver asked for is kept, and deliveries that it put off together don't
+    come back together."""
     return seconds * random.uniform(1, 1 + _JITTER)  # noqa: S311 - as above
 
 

@@ -31,7 +31,7 @@ def is_known_well(slow_failures: int, last_success_at: datetime | None) -> bool:
 
 
 class Circuit:
-    """By the settings of this process: what counts as slow, and the pauses between probes."""
+    """The rules of circuits, by the settings of this process: what counts as slow, and the pauses between probes."""
 
     def __init__(self, settings: Settings) -> None:
         # Where attempts have less time than that altogether, one that used all of it was slow.

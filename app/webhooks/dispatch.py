@@ -1,5 +1,5 @@
-"""From committed events to deliveries: one for each endpoint that wants it. Each waits for its endpoint, whose attempts
-a webhook worker makes when they are due (`app.webhooks.waiting`)."""
+"""From committed events to deliveries: one for each endpoint that wants the event. Each delivery waits for its
+endpoint, whose attempts a webhook worker makes when they are due (`app.webhooks.waiting`)."""
 
 from app.outbox.events import take_undispatched
 from app.store.session import fetch_values, transaction
@@ -7,9 +7,9 @@ from app.webhooks import waiting
 
 
 async def dispatch(limit: int, *, first_wait: float) -> int:
-    """How many events were dispatched. One transaction: an event is dispatched when its deliveries are written and
-    their endpoints are due. `first_wait` is the schedule's first entry, in seconds, a fifth more or less. Any number of
-    processes may do so side by side."""
+    """Dispatches events, and returns how many. It is one transaction: an event is dispatched when its deliveries are
+    written and their endpoints are due. `first_wait` is the schedule's first entry, in seconds, a fifth more or less.
+    Any number of processes may do so side by side."""
     async with transaction():
         events = await take_undispatched(limit)
         if not events:

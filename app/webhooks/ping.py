@@ -23,8 +23,8 @@ from app.webhooks.schemas import endpoint_view
 from app.webhooks.signing import signed_headers
 
 _OF_ONE_ENDPOINT, _OF_ONE_TEAM = 2, 8
-"""At the same time, in one process: a receiver may hang for as long as an attempt may take, and each holds a request
-open."""
+"""How many pings are under way at the same time, in one process: a receiver may hang for as long as an attempt may
+take, and each ping holds a request open."""
 
 
 class Pings:
@@ -39,8 +39,8 @@ class Pings:
         self._of_team = Limiter[int](_OF_ONE_TEAM)
 
     async def send(self, endpoint: EndpointRecord) -> DeliveryRecord:
-        """Its record is written with its outcome: a process that dies in between leaves none that would stay pending.
-        Raises `PingsUnderWay`."""
+        """Sends a ping. Its record is written with its outcome: a process that dies in between leaves none that would
+        stay pending. Raises `PingsUnderWay`."""
         webhook_id = f"msg_{new_uuid().hex}"
         message = {"event": EventType.PING.value, "timestamp": utc_now().isoformat(), "data": endpoint_view(endpoint)}
         payload = msgspec.json.encode(message).decode()

@@ -55,11 +55,11 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MOST_ATTEMPTS = 100
-"""Of a delivery: ten rounds of the whole schedule. Older ones are counted, and forgotten."""
+"""Attempts of a delivery that are kept: ten rounds of the whole schedule. Older ones are counted, and forgotten."""
 MOST_SIGNING = 4
-"""Secrets in force of an endpoint: each makes every attempt's header longer, and the attempt slower."""
+"""The most secrets in force of an endpoint: each makes every attempt's header longer, and the attempt slower."""
 _ENDPOINT = "SELECT id, team_id, url, events, last_success_at, last_failure_at, revoked_at, created_at"
-# What waits for an endpoint that hangs is not attempted before that is probed again.
+# What waits for an endpoint that hangs is not attempted before the endpoint is probed again.
 _DELIVERY = """
 SELECT d.id, d.webhook_id, d.endpoint_id, d.event_id, d.event_type, d.status, d.response_code, d.error_message,
        d.attempt_count, d.round, d.created_at,
@@ -82,7 +82,7 @@ SEALED_SECRET = SealedColumn(table="webhook_secrets", column="secret_sealed", ro
 
 
 async def find_endpoint(endpoint: int) -> EndpointRecord | None:
-    """Whosever it is, revoked or not."""
+    """The endpoint, of any team, revoked or not."""
     return await fetch_one(EndpointRecord, f"{_ENDPOINT} FROM webhook_endpoints WHERE id = $1", endpoint)
 
 
@@ -97,7 +97,7 @@ async def find_owned(
 
 
 async def team_of(endpoint: int, team_ids: list[int]) -> int | None:
-    """Which of these teams has it."""
+    """Which of these teams has the endpoint."""
     return await fetch_value(
         int, "SELECT team_id FROM webhook_endpoints WHERE id = $1 AND team_id = any($2::bigint[])", endpoint, team_ids
     )
@@ -154,7 +154,7 @@ async def payload_of(delivery: int) -> str:
 
 
 async def list_attempts(delivery: int) -> list[AttemptRecord]:
-    """The last `MOST_ATTEMPTS`, in the order in which they were made."""
+    """The delivery's last `MOST_ATTEMPTS` attempts, in the order in which they were made."""
     found = await fetch_all(
         AttemptRecord,
         "SELECT id, response_code, error_message, response_body, duration_ms, created_at"
@@ -171,7 +171,7 @@ class _SealedSecret(msgspec.Struct, frozen=True):
 
 
 async def signing_secrets(box: SecretBox, endpoint: int) -> list[str]:
-    """The newest `MOST_SIGNING` in force, the newest first. Raises `InvalidSecret`."""
+    """The newest `MOST_SIGNING` secrets in force, the newest first. Raises `InvalidSecret`."""
     sealed = await fetch_all(
         _SealedSecret,
         "SELECT uuid, secret_sealed FROM webhook_secrets"
@@ -183,7 +183,8 @@ async def signing_secrets(box: SecretBox, endpoint: int) -> list[str]:
 
 
 async def end_oldest_secrets(endpoint: int) -> None:
-    """All in force but the newest `MOST_SIGNING`, in the caller's transaction, with the endpoint's row locked."""
+    """Ends all secrets in force but the newest `MOST_SIGNING`, in the caller's transaction, with the endpoint's row
+    locked."""
     await execute(
         """
         UPDATE webhook_secrets SET expires_at = now() WHERE id IN (
@@ -197,7 +198,7 @@ async def end_oldest_secrets(endpoint: int) -> None:
 
 
 async def insert_ping(webhook_id: str, endpoint: int, payload: str, answer: AttemptResult) -> int:
-    """A ping that was sent, with its one attempt. Call it inside a transaction."""
+    """Writes a ping that was sent, with its one attempt. Call it inside a transaction."""
     delivery = await fetch_scalar(
         int,
         """
@@ -223,7 +224,7 @@ VALUES ($1, $2, $3, $4, $5)
 
 
 async def delete_old_deliveries(most: int, age: timedelta) -> int:
-    """Those that ended longer ago than that, with their attempts. See `app.upkeep.sweep`."""
+    """Deletes deliveries that ended longer ago than `age`, with their attempts. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM webhook_deliveries WHERE id IN (
@@ -237,8 +238,8 @@ async def delete_old_deliveries(most: int, age: timedelta) -> int:
 
 
 async def delete_replaced_secrets(most: int, _age: timedelta) -> int:
-    """Those that have expired. An answer that was lost, and with it a new secret, is asked for within the lifetime of
-    its idempotency key: so long they stay. See `app.upkeep.sweep`."""
+    """Deletes secrets that have expired. A client that lost an answer, and with it a new secret, asks for it within the
+    lifetime of its idempotency key: so long they stay. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM webhook_secrets WHERE id IN (

@@ -66,8 +66,8 @@ async def create(
 
 
 async def change(principal: Principal, endpoint: int, request: ChangeEndpoint, *, fault: str | None) -> Accepted:
-    """`fault` is what is wrong with the new URL. Attempts that are still to come go to it too. Raises `NotFound`, also
-    for one that is revoked, and `InvalidField`."""
+    """`fault` is what is wrong with the new URL. Attempts that are still to come go to the new URL too. Raises
+    `NotFound`, also for one that is revoked, and `InvalidField`."""
     record = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
     if fault is not None:
         raise InvalidField("url", fault)
@@ -105,8 +105,8 @@ async def revoke(principal: Principal, endpoint: int) -> Accepted:
 
 
 async def rotate_secret(box: SecretBox, principal: Principal, endpoint: int, overlap: timedelta) -> Accepted:
-    """A new secret; the old one signs beside it for the time of `overlap`, unless `records.MOST_SIGNING` newer ones do.
-    The subject is the new one's row. Raises `NotFound`."""
+    """Gives the endpoint a new secret; the old one signs beside it for the time of `overlap`, unless
+    `records.MOST_SIGNING` newer ones do. The subject is the new secret's row. Raises `NotFound`."""
     require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
     await execute(
         "UPDATE webhook_secrets SET expires_at = now() + $2::interval WHERE endpoint_id = $1 AND expires_at IS NULL",
@@ -143,8 +143,8 @@ async def list_deliveries(
     starting_after: int | None,
     limit: int,
 ) -> tuple[list[DeliveryRecord], bool]:
-    """A page of those of this status and type, newest first, and whether more follows. Raises `NotFound`, and
-    `InvalidField` for a cursor that is none of this endpoint's deliveries."""
+    """A page of the endpoint's deliveries of this status and type, newest first, and whether more follows. Raises
+    `NotFound`, and `InvalidField` for a cursor that is none of this endpoint's deliveries."""
     await get(principal, endpoint)
     if starting_after is not None and await records.find_delivery(starting_after, endpoint) is None:
         raise InvalidField("starting_after", "This is not the id of a delivery of this endpoint.")
@@ -165,8 +165,8 @@ async def get_delivery(
 
 
 async def send_again(principal: Principal, endpoint: int, delivery: int) -> DeliveryRecord:
-    """A new round of the whole schedule, beginning immediately, in a transaction of its own. Raises `NotFound`, also
-    for a revoked endpoint."""
+    """Begins a new round of the whole schedule immediately, in a transaction of its own. Raises `NotFound`, also for a
+    revoked endpoint."""
     async with audited():
         require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
         require_found(await records.find_delivery(delivery, endpoint, lock=True), DELIVERY)
@@ -205,7 +205,7 @@ async def _check_room(team: int, most: int) -> None:
 
 
 def _known(names: list[str]) -> list[str]:
-    """Each once."""
+    """The names of the events, each once."""
     for name in names:
         if name not in set(EventType):
             raise InvalidField("events", f"There is no event {name!r}. There are {', '.join(EventType)}.")

@@ -19,19 +19,19 @@ from app.webhooks.circuit import BREAKS_AT
 CLAIM_SECONDS = 5.0
 """How long a claim holds unless it is renewed: the delay that a killed worker costs."""
 _ENDPOINTS_OF_A_TEAM = 8
-"""Claimed at the same time, by all workers together, and as many for probes: a team with many endpoints that hang holds
-up no other, and none of its own that are well."""
+"""How many are claimed at the same time, by all workers together, and as many for probes: a team with many endpoints
+that hang holds up no other, and none of its own that are well."""
 OVERDUE = "The receiver gave no answer for as long as the schedule lasts."
 
 
 class ClaimedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     broken: bool
-    """Its circuit: only one probe may be sent."""
+    """Whether its circuit is broken: only one probe may be sent."""
 
 
 class WaitingDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One whose next attempt is due: the one that follows `spent` others of its round."""
+    """A delivery whose next attempt is due: the one that follows `spent` others of its round."""
 
     id: int
     round: int
@@ -45,9 +45,9 @@ class WaitingEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     team_id: int
     url: str
     waiting: int
-    """Deliveries."""
+    """How many deliveries wait."""
     hanging: bool
-    """Its receiver doesn't answer: only probes are sent, and what waits is sent when one is answered."""
+    """Whether its receiver doesn't answer: only probes are sent, and what waits is sent when one is answered."""
     next_attempt_at: datetime | None
     last_success_at: datetime | None
 
@@ -58,14 +58,16 @@ class LostDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def hold(delivery: WaitingDelivery, endpoint: int, *, seconds: float) -> None:
-    """Has it wait for `seconds` more, while its attempt is under way. Nothing where that was recorded meanwhile."""
+    """Has the delivery wait for `seconds` more, while its attempt is under way. Does nothing where that was recorded
+    meanwhile."""
     async with transaction():
         await announce([endpoint], seconds)
         await execute(_POSTPONE, delivery.id, delivery.round, delivery.spent, seconds)
 
 
 async def announce(endpoints: Sequence[int], seconds: float) -> None:
-    """That something waits for these endpoints which is due in so many seconds. In the transaction that has it wait."""
+    """Notes that something waits for these endpoints which is due in so many seconds. Call it in the transaction that
+    has it wait."""
     # Locked by a statement of its own, so that the next one sees what a release has written meanwhile.
     await execute(
         "SELECT 1 FROM webhook_endpoints WHERE id = any($1::bigint[]) ORDER BY id FOR NO KEY UPDATE", endpoints
@@ -83,17 +85,17 @@ async def announce(endpoints: Sequence[int], seconds: float) -> None:
 
 
 async def claim(worker: UUID, most: int, *, probes: int) -> list[ClaimedEndpoint]:
-    """At most so many endpoints that are due and that no worker has claimed, the teams in turn. At most `probes` of
-    them have a broken circuit."""
+    """Claims at most so many endpoints that are due and that no worker has claimed, the teams in turn. At most `probes`
+    of them have a broken circuit."""
     return await fetch_all(
         ClaimedEndpoint, _CLAIM, worker, most, CLAIM_SECONDS, _ENDPOINTS_OF_A_TEAM, BREAKS_AT, probes
     )
 
 
 async def renew(worker: UUID, endpoints: Sequence[int]) -> None:
-    """Renews this worker's claims on these, which it is serving, as far as a fifth of them has passed. A claim whose
-    release failed is none of them: it expires. One whose row is locked is left for the next time, and holds up no
-    other."""
+    """Renews this worker's claims on these endpoints, which it is serving, where a fifth of the claim has passed. A
+    claim whose release failed is none of them: it expires. One whose row is locked is left for the next time, and holds
+    up no other."""
     await execute(
         """
         UPDATE webhook_endpoints SET claimed_until = now() + make_interval(secs => $2)
@@ -111,7 +113,7 @@ async def renew(worker: UUID, endpoints: Sequence[int]) -> None:
 
 
 async def list_due(endpoint: int, most: int) -> list[WaitingDelivery]:
-    """What waits for the endpoint and may be attempted, the longest due first."""
+    """The deliveries that wait for the endpoint and may be attempted, the longest due first."""
     return await fetch_all(
         WaitingDelivery,
         "SELECT id, round, spent FROM webhook_deliveries"
@@ -132,7 +134,8 @@ async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> bool | No
 
 
 async def postpone(delivery: WaitingDelivery, seconds: float) -> None:
-    """Counts as no attempt. Nothing where one was recorded meanwhile: the wait that follows it stays."""
+    """Puts the next attempt off, which counts as no attempt. Does nothing where one was recorded meanwhile: the wait
+    that follows it stays."""
     await execute(_POSTPONE, delivery.id, delivery.round, delivery.spent, seconds)
 
 
@@ -153,7 +156,7 @@ async def end_overdue(endpoint: int, lifetime: timedelta) -> None:
 
 
 async def end_all(endpoint: int, why: str) -> None:
-    """Ends what is pending for an endpoint, in the caller's transaction, with its row locked."""
+    """Ends what is pending for an endpoint, in the caller's transaction, with the endpoint's row locked."""
     await execute(
         """
         UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $2, finished_at = now(),
@@ -166,7 +169,7 @@ async def end_all(endpoint: int, why: str) -> None:
 
 
 async def list_endpoints() -> list[WaitingEndpoint]:
-    """All for which something waits, those with most first."""
+    """All endpoints for which deliveries wait, those with most first."""
     return await fetch_all(
         WaitingEndpoint,
         """
@@ -191,8 +194,8 @@ async def wake_forgotten() -> list[int]:
 
 
 async def take_over(deliveries: Sequence[int]) -> None:
-    """Has these wait for their endpoints, as far as they are pending: they were begun by an earlier version, which made
-    first attempts in workflows."""
+    """Has these deliveries wait for their endpoints, as far as they are pending: they were begun by an earlier version,
+    which made first attempts in workflows."""
     async with transaction():
         endpoints = await fetch_values(
             int, "SELECT DISTINCT endpoint_id FROM webhook_deliveries WHERE id = any($1::bigint[])", list(deliveries)
@@ -205,8 +208,8 @@ async def take_over(deliveries: Sequence[int]) -> None:
 
 
 async def take_over_lost(patience: timedelta, most: int) -> list[LostDelivery]:
-    """Takes over those whose first attempt was due longer ago than `patience`: an earlier version's worker has ended
-    before it was made. Returns them."""
+    """Takes over deliveries whose first attempt was due longer ago than `patience`: an earlier version's worker has
+    ended before it was made. Returns them."""
     lost = await fetch_all(
         LostDelivery,
         "SELECT id, endpoint_id FROM webhook_deliveries"

@@ -45,7 +45,7 @@ Injected = NamedDependency[SkipValidation[SessionServices]]
 """The type of a route's parameter `services`. We made it ourselves: there is nothing to validate."""
 Call = Request[Principal, Any, Any]
 Visit = Request[None, Any, Any]
-"""Of somebody who isn't signed in yet."""
+"""A request of somebody who isn't signed in yet."""
 Made = tuple[str | int, int, msgspec.Struct]
 """The subject of a change, and its answer with its status."""
 
@@ -68,8 +68,8 @@ async def settled(request: Call, services: SessionServices, change: Callable[[],
 async def open_session(
     request: Visit, services: SessionServices, user_id: int, method: SignInMethod
 ) -> tuple[NewSession, str]:
-    """A new session of this person, and its `Set-Cookie`; the one that the browser had before ends. Call it in the
-    transaction that uses up what they signed in by. It is their own doing from here on."""
+    """Opens a session of this person; returns it and its `Set-Cookie`. The one that the browser had before ends. Call
+    it in the transaction that uses up what they signed in by. They are the actor from here on."""
     origin = services.site.origin(request.scope, request.headers)
     before = session_token(request.headers, origin.cookie)
     if before is not None:
@@ -96,7 +96,8 @@ SIGNED_IN = "Signed in."
 
 
 async def signed_in(request: Visit, services: SessionServices, user_id: int, method: SignInMethod) -> Response[bytes]:
-    """Call it in the transaction that uses up what the person signed in by."""
+    """Opens a session, and returns the answer to the sign-in. Call it in the transaction that uses up what the person
+    signed in by."""
     made, cookie = await open_session(request, services, user_id, method)
     record = require_found(await sessions.find_of_user(user_id, made.uuid), "session")
     body = Item(message=SIGNED_IN, data=session_view(record, record.id))

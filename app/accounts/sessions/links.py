@@ -64,13 +64,13 @@ async def make_link(user_id: int, base: str, seconds: float) -> SignInUrl:
 
 
 async def use_link(token: str) -> int | None:
-    """The person whose link it is, locked. It is used up, in the current transaction: of two that come at once one
-    waits for the other, and finds nothing. None for one that is unknown, used or expired."""
+    """The person whose link it is, locked. The link is used up, in the current transaction: of two requests at once one
+    waits for the other, and finds nothing. None for a link that is unknown, used or expired."""
     hashed = hash_key(token)
     user_id = await fetch_value(int, "SELECT user_id FROM sign_in_links WHERE token_hash = $1", hashed)
     if user_id is None:
         return None
-    # The person first, as whoever makes a link does.
+    # The person is locked first, as in `make_link`.
     await lock_person(user_id)
     return await fetch_value(
         int,
@@ -80,7 +80,7 @@ async def use_link(token: str) -> int | None:
 
 
 async def delete_expired_links(batch: int, _: timedelta) -> int:
-    """How many they were."""
+    """Deletes expired links; returns how many."""
     gone = await fetch_values(
         int,
         """

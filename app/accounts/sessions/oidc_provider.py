@@ -26,7 +26,7 @@ _MOST_BYTES = 256 * 1024
 _SECONDS = 10.0
 _FRESH_SECONDS = 3600.0
 _SOONEST_SECONDS = 30.0
-"""Between two looks at the provider's keys, for a token that none of them has signed."""
+"""The least time between two looks at the provider's keys, for a token that none of them has signed."""
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 """Never `none`, and none whose key we would share with the provider."""
 _LEEWAY_SECONDS = 60
@@ -73,12 +73,12 @@ class Provider:
 
     @property
     def issuer(self) -> str:
-        """Without a slash at its end."""
+        """The provider's issuer, without a slash at its end."""
         return self._issuer
 
     @property
     def host(self) -> str:
-        """What people know it by."""
+        """What people know the provider by."""
         return urlsplit(self._issuer).netloc
 
     async def authorization_url(self, redirect_uri: str, *, state: str, nonce: str, verifier: str) -> str:
@@ -101,7 +101,7 @@ class Provider:
         return f"{metadata.authorization_endpoint}{separator}{query}"
 
     async def identify(self, code: str, redirect_uri: str, *, nonce: str, verifier: str) -> Identity:
-        """Who has got this code. Raises `SignInRefused` or `ServiceUnavailable`."""
+        """The identity of the person who has got this code. Raises `SignInRefused` or `ServiceUnavailable`."""
         metadata = await self._discovered()
         given = {
             "grant_type": "authorization_code",
@@ -132,7 +132,7 @@ class Provider:
         )
 
     async def _claims(self, token: str, metadata: _Metadata, nonce: str) -> dict[str, Any]:
-        """Core 1.0, section 3.1.3.7. Raises `SignInRefused` or `Unusable`."""
+        """The token's claims, if they are valid: Core 1.0, section 3.1.3.7. Raises `SignInRefused` or `Unusable`."""
         rules = jwt.JWTClaimsRegistry(
             leeway=_LEEWAY_SECONDS,
             iss={"essential": True, "value": metadata.issuer},
@@ -153,7 +153,7 @@ class Provider:
         return claims
 
     async def _verified(self, token: str, metadata: _Metadata) -> jwt.Token:
-        """The provider may have changed its keys since we looked."""
+        """The verified token. The provider may have changed its keys since we looked."""
         try:
             return jwt.decode(token, await self._key_set(metadata, _FRESH_SECONDS), algorithms=_ALGORITHMS)
         except (JoseError, ValueError):

@@ -1,7 +1,7 @@
 """Which person of ours somebody at the provider is.
 
-Only people who exist already come in, and who was invited by their address. At first they are known by their email,
-where the provider has verified it; from then on by their subject there, whatever becomes of the email.
+Only people who exist already come in, and those who were invited by their address. At first they are known by their
+email, where the provider has verified it; from then on by their subject there, whatever becomes of the email.
 """
 
 from app.accounts.sessions.oidc_provider import Identity
@@ -16,7 +16,8 @@ _UNKNOWN = "Nobody here has this account. An operator makes users: headwater use
 
 
 async def person_of(identity: Identity, invitation: str | None = None) -> int:
-    """`invitation` is the token with which they came. Call it in a transaction. Raises `SignInRefused`."""
+    """The user with this identity. `invitation` is the token with which they came. Call it in a transaction. Raises
+    `SignInRefused`."""
     known = await _known(identity)
     if known is not None:
         return known

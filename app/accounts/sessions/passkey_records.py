@@ -36,7 +36,7 @@ FROM passkeys
 
 
 async def keep_challenge(challenge: str, user_id: int | None) -> None:
-    """For five minutes."""
+    """Stores a challenge for five minutes."""
     await execute(
         """
         INSERT INTO passkey_challenges (hash, user_id, expires_at)
@@ -49,8 +49,8 @@ async def keep_challenge(challenge: str, user_id: int | None) -> None:
 
 
 async def use_challenge(challenge: str, user_id: int | None) -> bool:
-    """Whether there is one for this person, or for a sign-in, that nobody has used; it is used up, in the current
-    transaction."""
+    """Whether this challenge is there for this person, or for a sign-in (None), and nobody has used it; it is used up,
+    in the current transaction."""
     used = await fetch_value(
         int,
         """
@@ -64,7 +64,7 @@ async def use_challenge(challenge: str, user_id: int | None) -> bool:
 
 
 async def delete_expired_challenges(batch: int, _: timedelta) -> int:
-    """How many they were."""
+    """Deletes expired challenges; returns how many."""
     gone = await fetch_values(
         int,
         """
@@ -89,7 +89,7 @@ async def insert_passkey(
     transports: Sequence[str],
     synced: bool,
 ) -> UUID | None:
-    """None where somebody has this one."""
+    """Adds a passkey, and returns its uuid; None where somebody has it already."""
     return await fetch_value(
         UUID,
         """
@@ -113,12 +113,12 @@ async def find_passkey(user_id: int, uuid: UUID) -> PasskeyRecord | None:
 
 
 async def find_credential(credential_id: bytes) -> PasskeyRecord | None:
-    """Nobody else uses it until the end of the transaction."""
+    """The passkey, locked: nobody else uses it until the end of the transaction."""
     return await fetch_one(PasskeyRecord, f"{_SELECT} WHERE credential_id = $1 FOR NO KEY UPDATE", credential_id)
 
 
 async def list_passkeys(user_id: int, *, after: int | None, limit: int) -> list[PasskeyRecord]:
-    """Newest first."""
+    """The person's passkeys, newest first."""
     sql = f"{_SELECT} WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3"
     return await fetch_all(PasskeyRecord, sql, user_id, after, limit)
 

@@ -35,11 +35,11 @@ from app.store.installation import read_installation
 from app.web.site import Origin
 
 MOST = 20
-"""Passkeys of one person."""
+"""The most passkeys of one person."""
 _NAME = "Headwater"
 _REFUSED = "This passkey is not known here, or its answer is not to what was asked. Try again."
 _FAULTS = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
-"""Of bytes from outside that are not what they should be."""
+"""What is raised for bytes from outside that are not what they should be."""
 
 
 async def ask_for_new(caller: Principal, origin: Origin) -> dict[str, Any]:
@@ -62,8 +62,9 @@ async def ask_for_new(caller: Principal, origin: Origin) -> dict[str, Any]:
 
 
 async def add(caller: Principal, origin: Origin, name: str, credential: NewCredential) -> UUID:
-    """Call it in a transaction. Raises `SignInRefused` for an answer to something else, `PasskeyLimitReached`,
-    `InvalidField`, and `SessionEnded`: who signs out everywhere finds no passkey afterwards that wasn't there."""
+    """Adds a passkey. Call it in a transaction. Raises `SignInRefused` for an answer to something else,
+    `PasskeyLimitReached`, `InvalidField`, and `SessionEnded`: a person who signs out everywhere finds no passkey
+    afterwards that wasn't there before."""
     await lock_person(caller.user_id)
     await standing.expect(caller, None)
     if await records.count_passkeys(caller.user_id) >= MOST:
@@ -106,7 +107,7 @@ async def ask_for_any(origin: Origin) -> dict[str, Any]:
 
 
 async def recognise(origin: Origin, challenge: bytes, credential: AssertedCredential) -> PasskeyRecord:
-    """Whose passkey has signed this challenge. Call it in a transaction. Raises `SignInRefused`."""
+    """The passkey that has signed this challenge. Call it in a transaction. Raises `SignInRefused`."""
     try:
         record = await records.find_credential(base64url_to_bytes(credential.id))
         if record is None or record.rp_id != _host(origin):
@@ -130,7 +131,7 @@ async def recognise(origin: Origin, challenge: bytes, credential: AssertedCreden
 
 
 async def challenge_of(client_data: str, user_id: int | None = None) -> bytes:
-    """The one that was signed, if it is ours and for this person, or for a sign-in: it is used up. Raises
+    """The challenge that was signed, if it is ours and for this person, or for a sign-in (None): it is used up. Raises
     `SignInRefused`."""
     try:
         challenge = parse_client_data_json(base64url_to_bytes(client_data)).challenge
@@ -142,8 +143,8 @@ async def challenge_of(client_data: str, user_id: int | None = None) -> bytes:
 
 
 async def _handle(user_id: int) -> bytes:
-    """What authenticators know a person by. Of this installation: another one on the same host has people with the same
-    ids, whose passkeys it would replace."""
+    """What authenticators know a person by. It differs between installations: another one on the same host has people
+    with the same ids, whose passkeys would be replaced."""
     installation = (await read_installation()).id
     return hashlib.sha256(f"{installation}/{user_id}".encode()).digest()
 

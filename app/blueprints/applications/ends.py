@@ -12,7 +12,7 @@ from app.engines.scripts import ScriptEnd
 from app.operations.reasons import ReasonCode
 
 MOST_LOSSES = 3
-"""How often a script is started again after its session was lost. The script itself may end its session."""
+"""How often a script may lose its session, which it can end itself, before it is given up."""
 
 ROLLED_BACK = "rolled back"
 STAYS = "stays: this engine commits each statement by itself"
@@ -38,8 +38,8 @@ class Ending:
         self._transactional = transactional
 
     async def settle_last(self, adapter: EngineAdapter) -> bool:
-        """What became of an attempt that died. True when the application has ended with it; otherwise nothing of that
-        attempt is left, and another may begin."""
+        """Finds out what became of an attempt that died. Returns True when the application has ended with it; otherwise
+        nothing of that attempt is left, and another may begin."""
         if self._record.session_reference is None:
             return await self._gave_up(self._record.losses)
         end = await adapter.end_script(self._record.session_reference)
@@ -64,9 +64,9 @@ class Ending:
         return True
 
     async def fail(self, message: str) -> None:
-        """Fails it before anything was started, or after all of it was undone."""
+        """Fails the application before anything was started, or after all of it was undone."""
         entries = await entries_of(self._record.id)
-        # Its journal is written now and then, so one that is still to come there may have been run.
+        # The journal is written now and then, so a statement that is pending there may have been run.
         was_started = self._record.losses > 0 or self._record.session_reference is not None
         if was_started and _sets_sequence(entries, StatementStatus.PENDING, *_RUN):
             message = f"{message} {_BUT_SEQUENCES}"
@@ -75,15 +75,15 @@ class Ending:
         await self._journal.end(ApplicationStatus.FAILED, message, entries)
 
     async def of_destroyed(self) -> None:
-        """One whose database was destroyed, and whose host nobody can ask any more."""
+        """Ends an application whose database was destroyed, and whose host nobody can ask any more."""
         entries = await entries_of(self._record.id)
         _skip_rest(entries)
         message = "The database was destroyed before the script had ended. Nothing of it is left."
         await self._journal.end(ApplicationStatus.FAILED, message, entries)
 
     async def of_lost_host(self) -> None:
-        """One whose database is made again on another host, from a backup. What that host would say of the session is
-        about somebody else's, and what the journal says is about data that is not there."""
+        """Ends an application whose database is made again on another host, from a backup. What that host would say of
+        the session is about somebody else's, and what the journal says is about data that is not there."""
         entries, message = await entries_of(self._record.id), ReasonCode.HOST_LOST.message
         if self._record.session_reference is None:
             _mark(entries, ROLLED_BACK, StatementStatus.SUCCEEDED)
@@ -111,14 +111,15 @@ class Ending:
             await self._journal.end(ApplicationStatus.COMPLETED, None, log.unwritten())
 
     async def of_lost_transaction(self, log: Log, reason: str) -> None:
-        """The transaction is not the one that was begun, so neither its commit nor its end shows what took effect."""
+        """Ends an application whose transaction is not the one that was begun, so that neither its commit nor its end
+        shows what took effect."""
         log.annotate(NOT_OURS, StatementStatus.SUCCEEDED, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
         _skip_rest(log.entries)
         message = f"{log.shown_text(reason)}. What of the script was committed is unknown: look at the database."
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_dry_run(self, log: Log, rehearsal: Rehearsal) -> None:
-        """On a copy. What that lacked is said once."""
+        """Ends a dry run on a copy. What the copy lacked is said once."""
         lacked = f" It lacked {', '.join(rehearsal.left_out)}." if rehearsal.left_out else ""
         log.annotate(ON_COPY, StatementStatus.SUCCEEDED)
         if rehearsal.fault is None:
@@ -132,7 +133,7 @@ class Ending:
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_rehearsal(self, log: Log, fault: ExecutionFault) -> None:
-        """A script that its rehearsal has stopped."""
+        """Ends an application whose rehearsal has stopped the script."""
         log.annotate(REHEARSED, StatementStatus.SUCCEEDED, StatementStatus.UNKNOWN, status=StatementStatus.SKIPPED)
         log.annotate(COPY_REFUSED, StatementStatus.FAILED)
         _skip_rest(log.entries)
@@ -140,7 +141,7 @@ class Ending:
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_steps(self, log: Log, fault: ExecutionFault | None) -> None:
-        """A script whose statements last one by one."""
+        """Ends an application whose statements were committed one by one."""
         if fault is None:
             await self._journal.end(ApplicationStatus.COMPLETED, None, log.entries)
             return
@@ -150,7 +151,7 @@ class Ending:
         await self._journal.end(ApplicationStatus.FAILED, message, log.entries)
 
     async def of_doubt(self, entries: list[JournalEntry], reason: str) -> None:
-        """The same, stopped in the middle of a statement."""
+        """The same, where the script was stopped in the middle of a statement."""
         _mark(entries, IN_DOUBT, StatementStatus.RUNNING, status=StatementStatus.UNKNOWN)
         _mark(entries, STAYS, StatementStatus.SUCCEEDED)
         _skip_rest(entries)

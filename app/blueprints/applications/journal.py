@@ -48,7 +48,8 @@ class JournalEntry(msgspec.Struct, kw_only=True):
 
 
 async def claim(record: ApplicationRecord) -> int:
-    """This attempt's number. Raises `LockLost` when the application has ended."""
+    """Claims the application for a new attempt, and returns its number. Raises `LockLost` when the application has
+    ended."""
     attempt = await fetch_value(
         int,
         "UPDATE blueprint_applications SET attempt = attempt + 1 WHERE id = $1 AND completed_at IS NULL"
@@ -71,7 +72,7 @@ class Journal:
         self._show_at = 0.0
 
     async def open(self, entries: list[JournalEntry]) -> None:
-        """Running, with every statement still to come."""
+        """Marks the application as running, with every statement still to come."""
         async with transaction():
             total = sum(entry.status is StatementStatus.PENDING for entry in entries)
             await self._update(
@@ -96,24 +97,24 @@ class Journal:
             )
 
     async def note_session(self, reference: str | None) -> None:
-        """The session that may change the database from now on."""
+        """Notes the session that may change the database from now on."""
         await self._update("session_reference = $3", reference)
 
     async def note_loss(self) -> None:
-        """A session was lost, and nothing of it is left."""
+        """Notes that a session was lost, and that nothing of it is left."""
         await self._update("session_reference = NULL, losses = losses + $3", 1)
 
     async def note_scratch(self, name: str | None) -> None:
-        """The throw-away copy that may be on the host from now on, or that is gone."""
+        """Notes the throw-away copy that may be on the host from now on, or that it is gone."""
         await self._update("scratch_name = $3", name)
 
     async def note_left_scratch(self) -> None:
-        """The copy of an attempt that didn't end is gone."""
+        """Notes that the copy of an attempt that didn't end is gone."""
         await self._update("scratch_name = NULL, losses = losses + $3", 1)
 
     async def write(self, entries: list[JournalEntry]) -> None:
-        """What became of these statements. Waits a while for our own database: what was done on the engine would be
-        in doubt without it."""
+        """Writes what became of these statements. Waits a while for our own database: what was done on the engine would
+        be in doubt without it."""
 
         async def once() -> None:
             async with transaction():
@@ -124,7 +125,8 @@ class Journal:
         await _patiently(once)
 
     async def end(self, status: ApplicationStatus, error: str | None, entries: list[JournalEntry]) -> None:
-        """Forgets the values, starts the next application, and notifies whoever waits. Waits as `write` does."""
+        """Ends the application: forgets its values, starts the next one, and notifies whoever waits. Waits as `write`
+        does."""
         await _patiently(lambda: self._end(status, error, entries))
         took = utc_now() - self._record.created_at
         labels = (self._record.engine.value, self._record.region, status.value)
@@ -140,15 +142,16 @@ class Journal:
             await announce(self._record.database)
 
     async def end_with_host(self, error: str, entries: list[JournalEntry]) -> None:
-        """As failed, in the transaction that moves its database to another host, which has the row locked and ends all
-        that wait too. The copy is left to those who look for orphans, should the host come back."""
+        """Ends the application as failed, in the transaction that moves its database to another host, which has locked
+        the database's row and also ends all applications that wait. The copy is left to the search for orphans, should
+        the host come back."""
         await self._update(f"{_ENDED}, scratch_name = NULL", ApplicationStatus.FAILED.value, error)
         await _write(self._record.id, entries)
         await note_lost(self._record)
         await announce(self._record.database)
 
     async def _show_progress(self, entries: list[JournalEntry]) -> None:
-        """On the operation, now and then: a script may have thousands of statements."""
+        """Shows the progress on the operation, now and then: a script may have thousands of statements."""
         self._done |= {entry.index for entry in entries if entry.status is StatementStatus.SUCCEEDED}
         if time.monotonic() >= self._show_at:
             self._show_at = time.monotonic() + _SHOWN_EVERY_SECONDS
@@ -202,7 +205,7 @@ async def _write(application: int, entries: list[JournalEntry]) -> None:
 
 
 async def entries_of(application: int) -> list[JournalEntry]:
-    """As an earlier attempt left them."""
+    """The application's entries, as an earlier attempt left them."""
     return await fetch_all(
         JournalEntry,
         "SELECT index, line, kind, sql, status, rows, duration_ms, error_code, error_message, note"

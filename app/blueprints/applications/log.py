@@ -13,20 +13,23 @@ _SHOWN_EVERY_SECONDS = 0.25
 _COUNTS_ROWS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "SELECT", "VALUES", "WITH", "CALL"})
 
 _SEARCHED = 2 * MAX_MESSAGE
-"""So many characters of a message are searched for what is to be hidden: a server's may have fifteen million, and
-nothing else runs while they are searched."""
+"""How many characters of a message are searched for what is to be hidden: a server's message may have fifteen million,
+and nothing else runs while they are searched."""
 _BORDER = 100
-"""Left out at the end of what was searched: a value or name that is cut in two there may be too short to be known."""
+"""Characters left out at the end of what was searched: a value or name that is cut in two there may be too short to be
+known."""
 
 SETVAL_STAYS = "setval is not undone by a rollback"
-"""The note of a statement that sets a sequence, from the beginning: whoever comes after a crash sees it there."""
+"""The note that a statement which sets a sequence has from the beginning: the next attempt after a crash sees it
+there."""
 
 Hide = Callable[[str], str]
 """Takes secret values, and names that are nobody's business, out of a message."""
 
 
 class Log:
-    """`hide` goes over every message of the engine's, which may quote what must not be shown."""
+    """The log of one attempt. `hide` is applied to every message of the engine, which may quote what must not be
+    shown."""
 
     def __init__(self, journal: Journal, statements: Sequence[PreparedStatement], hide: Hide) -> None:
         self._journal = journal
@@ -42,7 +45,7 @@ class Log:
         self._note(position, status=StatementStatus.SUCCEEDED, rows=rows if counted else None, duration_ms=duration_ms)
 
     def fail(self, position: int, error: StatementFailed, duration_ms: int, *, at_line: int | None) -> str:
-        """The message as it may be shown."""
+        """Notes that the statement failed. Returns the message as it may be shown."""
         message = self.message_of(error) + (f" (line {at_line})" if at_line is not None else "")
         self._note(
             position,
@@ -64,7 +67,7 @@ class Log:
         return shortened(shown if len(text) <= _SEARCHED else f"{shown[:-_BORDER]}…")
 
     def doubt(self, position: int) -> None:
-        """It failed where there is no data, and may succeed where there is."""
+        """Notes that the statement failed where there is no data, and may succeed where there is."""
         self._note(
             position,
             status=StatementStatus.UNKNOWN,
@@ -72,7 +75,7 @@ class Log:
         )
 
     def annotate(self, note: str, *statuses: StatementStatus, status: StatementStatus | None = None) -> None:
-        """Adds a note to all entries of these statuses, and gives them another one if that is said."""
+        """Adds a note to all entries of these `statuses`, and gives them another `status` if there is one."""
         for position, entry in enumerate(self.entries):
             if entry.status in statuses:
                 self._note(position, note=note, status=status or entry.status)
@@ -96,11 +99,12 @@ class Log:
             raise
 
     def unwritten(self) -> list[JournalEntry]:
-        """What has changed since the last time."""
+        """The entries that have changed since the last `flush`."""
         return [self.entries[position] for position in sorted(self._changed)]
 
     def shown(self) -> AbstractAsyncContextManager[None]:
-        """For the block, the progress is there to be read. Nothing depends on it: the end writes what is left."""
+        """Writes the progress again and again during the block, so that it can be read. Nothing depends on it: the end
+        writes what is left."""
         return repeating(self.flush, _SHOWN_EVERY_SECONDS, failure="progress_not_shown")
 
     def _note(self, position: int, **changes: object) -> None:

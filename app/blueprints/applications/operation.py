@@ -15,7 +15,7 @@ _UNIT = "statements"
 
 
 async def accept_application(database: Subject, application: int, *, dry_run: bool) -> None:
-    """In the transaction that adds it to the queue."""
+    """Accepts an application's operation, in the transaction that adds it to the queue."""
     await accept(
         OperationType.APPLY_BLUEPRINT,
         database,
@@ -26,21 +26,21 @@ async def accept_application(database: Subject, application: int, *, dry_run: bo
 
 
 async def note_turn(database_id: int, application: int) -> None:
-    """Its turn has come."""
+    """Notes that the application's turn has come."""
     record = await _find(database_id, application)
     if record is not None:
         await progress.end_step(record, "queue")
 
 
 async def note_begun(record: ApplicationRecord, statements: int) -> None:
-    """Its statements are about to run."""
+    """Notes that the application's statements are about to run."""
     operation = await _find(record.database_id, record.id)
     if operation is not None:
         await progress.begin(operation, "apply", OperationProgress(done=0, total=statements, unit=_UNIT))
 
 
 async def note_done(record: ApplicationRecord, statements: int) -> None:
-    """So many of its statements have run."""
+    """Notes how many of the application's statements have run."""
     operation = await _find(record.database_id, record.id)
     if operation is not None and operation.progress is not None:
         done = OperationProgress(done=statements, total=operation.progress.total, unit=_UNIT)
@@ -48,7 +48,7 @@ async def note_done(record: ApplicationRecord, statements: int) -> None:
 
 
 async def note_end(record: ApplicationRecord, status: ApplicationStatus) -> None:
-    """It has ended like this."""
+    """Ends the operation of an application that has ended with this status."""
     operation = await _find(record.database_id, record.id)
     if operation is None:
         return
@@ -71,19 +71,20 @@ async def note_lost(record: ApplicationRecord) -> None:
 
 
 async def is_cancelled(record: ApplicationRecord) -> bool:
-    """Whether somebody wants it to stop, before its end is found out."""
+    """Whether somebody wants the application to stop, and its operation has not ended yet."""
     operation = await _find(record.database_id, record.id)
     return operation is not None and operation.cancel_requested_at is not None
 
 
 async def note_cancelled(database_id: int, applications: list[int], because: ReasonCode) -> None:
-    """They ended before they had begun."""
+    """Ends the operations of applications that ended before they had begun."""
     for operation in await open_on(database_id, (OperationType.APPLY_BLUEPRINT,)):
         if (operation.undo or {}).get("application") in applications:
             await ends.end(operation, OperationStatus.CANCELLED, because=because)
 
 
 async def _find(database_id: int, application: int) -> OperationRecord | None:
-    """Locked. The database's row is locked before, where both are."""
+    """The application's operation, locked; None when it has ended. Where the database's row is locked too, it is locked
+    before."""
     found = await open_on(database_id, (OperationType.APPLY_BLUEPRINT,))
     return next((one for one in found if (one.undo or {}).get("application") == application), None)

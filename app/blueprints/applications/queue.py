@@ -1,7 +1,7 @@
 """The applications to one database, one after the other.
 
-Only the first that has not ended has its workflow started; whoever ends one starts the next, in the same transaction.
-The database's row is locked by all who add to the queue or take from it.
+Only the first application that has not ended has its workflow started; the transaction that ends one starts the next.
+Every transaction that adds to the queue or takes from it locks the database's row.
 """
 
 from uuid import UUID
@@ -21,12 +21,13 @@ from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_signal
 from app.store.session import execute, fetch_all
 
 _WAITING = (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED, DatabaseStatus.DELETED)
-"""In these the next one's turn has come, be it to fail; before them the database is still being made."""
+"""The statuses in which the next application has its turn, be it to fail; before them the database is still being
+made."""
 
 
 async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart | None:
-    """Requests the workflow of the one whose turn it is, if there is one that waits. Call it in the transaction that
-    locked the database's row; `relayed` where nobody starts it after the commit."""
+    """Requests the workflow of the application whose turn it is, if one waits. Call it in the transaction that locked
+    the database's row; `relayed` where nobody starts the workflow after the commit."""
     record = await records.find_next(database_id)
     if record is None or record.status is not ApplicationStatus.PENDING or record.database_status not in _WAITING:
         return None
@@ -49,7 +50,7 @@ async def start_next(database_id: int, *, relayed: bool = False) -> PendingStart
 
 
 async def end_waiting(database: UUID, reason: str) -> None:
-    """Ends all that have not started, in the transaction that makes them pointless."""
+    """Ends all applications that have not started, in the transaction that makes them pointless."""
     ended = await fetch_all(
         _Ended,
         """
@@ -66,8 +67,8 @@ async def end_waiting(database: UUID, reason: str) -> None:
 
 
 async def cancel(operation: OperationRecord) -> None:
-    """Ends one that has not begun, and has one that has begun stop as soon as it can, in a transaction that has the
-    database's row locked, and the operation's."""
+    """Ends an application that has not begun, or makes one that has begun stop as soon as it can, in a transaction that
+    has locked the rows of the database and of the operation."""
     assert operation.undo is not None, "an application can be cancelled"
     assert operation.workflow_id is not None, "it has a workflow"
     application: int = operation.undo["application"]
@@ -84,7 +85,7 @@ async def cancel(operation: OperationRecord) -> None:
         await start_next(operation.database_id, relayed=True)
     else:
         await note_cancellation(operation)
-    # One that has just ended wakes up to see that.
+    # The workflow of one that has just ended wakes up to see that.
     workflow = KINDS[operation.type].workflow
     await request_signal(workflow, operation.workflow_id, RETRY_NOW if ended else CANCEL)
 

@@ -85,25 +85,25 @@ CROSS JOIN LATERAL (
 ) s
 """
 _SELECT = f"SELECT a.definitions::text AS definitions_json, a.values_sealed, {_COLUMNS} {_JOINED}"
-# What it is run with may be large, and no list shows it.
+# What an application is run with may be large, and no list shows it.
 _LIST = f"SELECT NULL::text AS definitions_json, NULL::bytea AS values_sealed, {_COLUMNS} {_JOINED}"
 _STATEMENTS = f"SELECT {columns_of(BlueprintStatement, 's')} FROM blueprint_statements s"  # noqa: S608 - our own words
 
 
 async def find(application: int) -> ApplicationRecord | None:
-    """Whosever it is."""
+    """The application, of any team."""
     return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE a.id = $1", application)
 
 
 async def find_owned(application: int, team_ids: list[int]) -> ApplicationRecord | None:
-    """One to a database of these teams', deleted or not."""
+    """The application, if it is to a database of these teams, deleted or not."""
     return await fetch_one(
         ApplicationRecord, f"{_SELECT} WHERE a.id = $1 AND d.team_id = any($2::bigint[])", application, team_ids
     )
 
 
 async def team_of(application: int, team_ids: list[int]) -> int | None:
-    """Which of these teams has its database."""
+    """Which of these teams has the application's database."""
     return await fetch_value(
         int,
         "SELECT d.team_id FROM blueprint_applications a JOIN databases d ON d.id = a.database_id"
@@ -122,7 +122,7 @@ async def is_of_database(application: int, database_id: int) -> bool:
 async def is_of_blueprint(
     application: int, blueprint_id: int, team_ids: list[int], databases: list[UUID] | None
 ) -> bool:
-    """Whether `list_of_blueprint` lists it, on whatever page."""
+    """Whether `list_of_blueprint` lists the application, on whatever page."""
     return await fetch_exists(
         "SELECT 1 FROM blueprint_applications a JOIN databases d ON d.id = a.database_id"
         " WHERE a.id = $1 AND a.blueprint_id = $2 AND d.team_id = any($3::bigint[])"
@@ -135,7 +135,7 @@ async def is_of_blueprint(
 
 
 async def list_of_database(database_id: int, *, after: int | None, limit: int) -> list[ApplicationRecord]:
-    """Newest first, from the one that follows `after` on."""
+    """The applications to a database, newest first, from the one that follows `after` on."""
     return await fetch_all(
         ApplicationRecord,
         f"{_LIST} WHERE a.database_id = $1 AND ($2::bigint IS NULL OR a.id < $2) ORDER BY a.id DESC LIMIT $3",
@@ -148,8 +148,8 @@ async def list_of_database(database_id: int, *, after: int | None, limit: int) -
 async def list_of_blueprint(
     blueprint_id: int, team_ids: list[int], databases: list[UUID] | None, *, after: int | None, limit: int
 ) -> list[ApplicationRecord]:
-    """To databases of these teams, and of these databases unless None; newest first, from the one that follows `after`
-    on."""
+    """The blueprint's applications to databases of these teams, and to these `databases` unless None; newest first,
+    from the one that follows `after` on."""
     return await fetch_all(
         ApplicationRecord,
         f"{_LIST} WHERE a.blueprint_id = $1 AND d.team_id = any($2::bigint[])"
@@ -164,12 +164,12 @@ async def list_of_blueprint(
 
 
 async def find_at_creation(database: UUID) -> ApplicationRecord | None:
-    """The one that the database was created with."""
+    """The application that the database was created with."""
     return await fetch_one(ApplicationRecord, f"{_SELECT} WHERE d.uuid = $1 AND a.at_creation", database)
 
 
 async def find_next(database_id: int) -> ApplicationRecord | None:
-    """The oldest that has not ended: the one whose turn it is."""
+    """The database's oldest application that has not ended: the one whose turn it is."""
     return await fetch_one(
         ApplicationRecord,
         f"{_SELECT} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id LIMIT 1",
@@ -178,7 +178,7 @@ async def find_next(database_id: int) -> ApplicationRecord | None:
 
 
 async def open_of(database_id: int) -> list[ApplicationRecord]:
-    """Those that have not ended, in their order."""
+    """The database's applications that have not ended, in their order."""
     return await fetch_all(
         ApplicationRecord, f"{_LIST} WHERE a.database_id = $1 AND a.completed_at IS NULL ORDER BY a.id", database_id
     )

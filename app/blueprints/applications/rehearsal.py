@@ -37,7 +37,8 @@ async def rehearse(
     statements: Sequence[PreparedStatement],
     log: Log,
 ) -> Rehearsal:
-    """Leaves no copy behind, unless the script's session is lost, or the host with it."""
+    """Runs the statements on a copy. Leaves no copy behind, unless the script's session is lost, or the host with
+    it."""
     scratch = Tenant(name=engine_name(), password=engine_password(), marker=scratch_marker(record.id))
     await journal.note_scratch(scratch.name)
     try:
@@ -61,8 +62,8 @@ async def rehearse(
 
 
 async def remove_scratch(adapter: EngineAdapter, journal: Journal, record: ApplicationRecord) -> ApplicationRecord:
-    """The record without the copy that an attempt has left. That attempt counts as lost, whatever has ended it: the
-    script may do so each time, in a way that nobody has thought of."""
+    """Removes the copy that an attempt has left, and returns the record without it. That attempt counts as lost,
+    whatever has ended it: the script may end each attempt, in a way that nobody has thought of."""
     if record.scratch_name is None:
         return record
     await _destroy(adapter, Tenant(name=record.scratch_name, password="", marker=scratch_marker(record.id)))

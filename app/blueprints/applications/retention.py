@@ -1,6 +1,6 @@
 """How long applications that have ended are kept: rules of the sweep, see `app.upkeep.sweep`.
 
-A log may have ten thousand statements, so it goes by itself, many rows at a time, and the application after it.
+A log may have ten thousand statements, so it is deleted by itself, many rows at a time, and the application after it.
 """
 
 from datetime import timedelta
@@ -10,7 +10,7 @@ from app.store.session import execute, fetch_values
 
 
 async def delete_old_logs(most: int, age: timedelta) -> int:
-    """The statements of applications that ended longer ago than that."""
+    """Deletes the statements of applications that ended longer ago than `age`."""
     return await execute(
         """
         DELETE FROM blueprint_statements WHERE id IN (
@@ -25,8 +25,8 @@ async def delete_old_logs(most: int, age: timedelta) -> int:
 
 
 async def delete_old_applications(most: int, age: timedelta) -> int:
-    """Those that ended longer ago than that and have no log any more. The SQL of blueprints that were deleted before
-    goes with the last application that was made with it."""
+    """Deletes applications that ended longer ago than `age` and have no log any more. The SQL of blueprints that were
+    deleted before goes with the last application that was made with it."""
     of_blueprints = await fetch_values(
         int,
         """

@@ -1,4 +1,5 @@
-"""One attempt at an application: what became of the last one, and then the script, in the engine's way."""
+"""One attempt at an application: it finds out what became of the last attempt, and then runs the script, in the
+engine's way."""
 
 import asyncio
 import contextlib
@@ -39,14 +40,14 @@ async def carry_out(
     restorable: bool = True,
 ) -> None:
     """Leaves the application ended, unless it raises: `EngineError` when the host is in the way, `LockLost` when
-    another attempt is, and where they are `restorable`, `CredentialsRefused` before anything has started. Call it under
-    the applications' lock of the database."""
+    another attempt is, and, where the credentials are `restorable`, `CredentialsRefused` before anything has started.
+    Call it under the applications' lock of the database."""
     journal = Journal(record, await claim(record))
     record = await remove_scratch(adapter, journal, record)
     ending = Ending(record, journal, transactional=adapter.transactional_scripts)
     if await ending.settle_last(adapter):
         return
-    # The row too: the workflow of an attempt may have been begun anew, and know nothing of it.
+    # The row is asked too: the workflow of an attempt may have been begun anew, and know nothing of the cancellation.
     if not may_run or await is_cancelled(record):
         await ending.fail("It was cancelled before it had changed anything.")
     elif record.database_status is not DatabaseStatus.ACTIVE:
@@ -67,17 +68,19 @@ async def carry_out(
 
 
 async def give_up(record: ApplicationRecord) -> None:
-    """Of one whose database was destroyed, and its host removed. Raises `LockLost`. Call it as `carry_out`."""
+    """Ends an application whose database was destroyed, and its host removed. Raises `LockLost`. Call it as
+    `carry_out`."""
     journal = Journal(record, await claim(record))
     await Ending(record, journal, transactional=False).of_destroyed()
 
 
 async def end_of_lost_host(database_id: int) -> None:
-    """Of a database that goes to another host, with its row locked: all that have not ended, before an attempt could
-    ask the other host what became of the last one. One that is at work on the lost host writes nothing more."""
+    """Ends the open applications of a database that moves to another host, before an attempt could ask the other host
+    what became of the last one. An attempt at work on the lost host writes nothing more. The database's row must be
+    locked."""
     for open_ in await records.open_of(database_id):
         attempt = await claim(open_)
-        # Again: until then an attempt could write.
+        # Read again: until the claim an attempt could write.
         record = await records.find(open_.id)
         assert record is not None, "it was claimed a moment ago"
         transactional = ADAPTERS[record.engine].transactional_scripts
@@ -85,7 +88,7 @@ async def end_of_lost_host(database_id: int) -> None:
 
 
 async def _statements(box: SecretBox, record: ApplicationRecord) -> tuple[list[PreparedStatement], Hide]:
-    """With what hides the secret values in a message."""
+    """The statements, and a function that hides the secret values in a message."""
     sql = await blueprints.sql_of(record.blueprint_id, record.blueprint_version)
     assert record.values_sealed is not None, "values are forgotten at the end only"
     values = msgspec.json.decode(box.open(record.values_sealed, values_place(record.id)), type=dict[str, Any])
@@ -141,7 +144,7 @@ class _Run(msgspec.Struct, frozen=True):
                 with contextlib.suppress(EngineError):
                     await session.roll_back(checked=False)
         if fault is not None or self.record.is_dry_run:
-            # Not taken for granted: the server is asked, by somebody else's session.
+            # The rollback is not taken for granted: the server is asked, by another session.
             end = await self.adapter.end_script(reference)
             if end is not ScriptEnd.UNDONE:
                 doubt = doubt or "The transaction of the script was not rolled back"

@@ -38,9 +38,9 @@ async def run_all(
     durable: bool = False,
     on_copy: bool = False,
 ) -> ExecutionFault | None:
-    """The first failure, after which nothing more is run. With `durable`, nothing is started that isn't written down
-    before; `on_copy`, what fails for want of data is no failure. Raises `HostUnavailable`, and `StatementUncertain`
-    where it isn't on a copy."""
+    """Runs the statements and returns the first failure, after which nothing more is run. With `durable`, each
+    statement is written down before it is started; `on_copy`, one that fails for want of data is no failure. Raises
+    `HostUnavailable`, and `StatementUncertain` unless `on_copy`."""
     deadline = time.monotonic() + SCRIPT_SECONDS
     for position, statement in enumerate(statements):
         if statement.left_out is not None:
@@ -71,7 +71,7 @@ async def _run(session: ScriptSession, statement: str, seconds: float) -> int | 
 
 
 async def _run_on_copy(session: ScriptSession, statement: str, seconds: float) -> int | None:
-    """What is in doubt there goes with the copy: it is a failure like any other."""
+    """Runs a statement on the copy. What is in doubt there goes with the copy, so it is a failure like any other."""
     try:
         return await session.run(statement, seconds)
     except StatementUncertain as error:
@@ -83,7 +83,7 @@ def _since(began: float) -> int:
 
 
 def _line(statement: PreparedStatement, error: StatementFailed) -> int | None:
-    """Where in the script the fault is, if it is in another line than the statement's first."""
+    """The script's line that has the fault, if it is another one than the statement's first."""
     if error.position is None:
         return None
     below = statement.text.count("\n", 0, error.position)

@@ -42,8 +42,8 @@ class PlannedApplication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None, *, field: str) -> PlannedApplication:
-    """Raises `InvalidField`: naming `blueprint_uuid` when the blueprint isn't SQL for that engine, `field` when there
-    is too much of the values, or the variable beneath it."""
+    """Checks that a blueprint works out with these values. Raises `InvalidField`: naming `blueprint_uuid` when the
+    blueprint isn't SQL for that engine, `field` when the values are too large, or the variable beneath `field`."""
     metadata = blueprint.metadata
     assert metadata is not None, "it was validated when it was saved"
     dialects = [dialect.value for dialect in metadata.dialects]
@@ -71,7 +71,7 @@ async def plan(blueprint: BlueprintRecord, engine: Engine, values: Values | None
 async def plan_at_creation(
     principal: Principal, blueprint: UUID, engine: Engine, values: Values | None
 ) -> PlannedApplication:
-    """For a database that is to be made. Raises `InvalidField`."""
+    """The same for a database that is to be made. Raises `InvalidField`."""
     record = await blueprints.find_visible(blueprint, principal.readable_teams, lock="FOR KEY SHARE")
     if record is None:
         raise InvalidField("blueprint_uuid", "This is not the uuid of a blueprint that you can see.")
@@ -136,8 +136,8 @@ async def add(
 async def list_of(
     principal: Principal, database: UUID, *, starting_after: int | None, limit: int
 ) -> tuple[list[ApplicationRecord], bool]:
-    """A page of those to a database, newest first, and whether more follows. Raises `NotFound`, and `InvalidField` for
-    a cursor that is none of them: of one that ended long ago nothing is known any more."""
+    """A page of the applications to a database, newest first, and whether more follows. Raises `NotFound`, and
+    `InvalidField` for a cursor that is none of them: of one that ended long ago nothing is known any more."""
     record = await databases.get_owned(database, principal.team_ids)
     if starting_after is not None and not await records.is_of_database(starting_after, record.id):
         raise InvalidField("starting_after", "This is not the id of an application to this database.")
@@ -148,8 +148,8 @@ async def list_of(
 async def list_of_blueprint(
     principal: Principal, blueprint: UUID, *, starting_after: int | None, limit: int
 ) -> tuple[list[ApplicationRecord], bool]:
-    """A page of those of a blueprint to the caller's databases, newest first, and whether more follows. Raises as
-    `list_of` does."""
+    """A page of the applications of a blueprint to the caller's databases, newest first, and whether more follows.
+    Raises as `list_of` does."""
     teams, reach = principal.readable_teams, principal.databases
     record = require_found(await blueprints.find_visible(blueprint, teams), "blueprint")
     if starting_after is not None and not await records.is_of_blueprint(starting_after, record.id, teams, reach):
@@ -166,7 +166,7 @@ async def get(principal: Principal, application: int) -> ApplicationRecord:
 
 
 async def get_any(application: int) -> ApplicationRecord:
-    """Whosever it is. Raises `NotFound` when there never was one, or it ended long ago."""
+    """The application, of any team. Raises `NotFound` when there never was one, or it ended long ago."""
     return require_found(await records.find(application), "blueprint application")
 
 

@@ -9,7 +9,7 @@ from app.blueprints.records import decoded, sql_of
 
 
 async def view(record: ApplicationRecord, *, with_sql: bool = False, with_log: bool = True) -> ApplicationView:
-    """`with_sql` for a single get; a list is without the log."""
+    """An application as a client sees it; `with_sql` is for a single get, and a list is without the log."""
     log = await records.log_of(record.id) if with_log else None
     sql = await sql_of(record.blueprint_id, record.blueprint_version) if with_sql else UNSET
     return ApplicationView(

@@ -6,7 +6,7 @@ from app.store.notify import RowWatch
 
 
 async def await_end(watch: RowWatch, record: ApplicationRecord, timeout: float) -> ApplicationRecord:
-    """As it is at its end, or after `timeout` seconds."""
+    """The application as it is at its end, or after `timeout` seconds."""
 
     async def look() -> ApplicationRecord | None:
         seen = await records.find(record.id)

@@ -1,7 +1,8 @@
 """Completions of a language model's server: any that speaks OpenAI's chat completions. The package's own
 `OPENAI_API_KEY` and `OPENAI_BASE_URL` say which.
 
-Its package takes as long to import as the rest of the API together, so `model.py` imports this only where a key is set.
+The package `openai` takes as long to import as the rest of the API together, so `model.py` imports this only where a
+key is set.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ _FORMATS: tuple[dict[str, Any], ...] = (
     {"temperature": 0},
     {},
 )
-"""From the strictest form on; a server that refuses one is asked in the next."""
+"""The forms of a request, from the strictest on; a server that refuses one is asked in the next."""
 _UNSUPPORTED = (400, 422)
 _ADVICE = {
     401: "The language model's server refused the key: set OPENAI_API_KEY.",

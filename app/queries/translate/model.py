@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LanguageModel:
-    """One for a process; `name` is empty where none is set."""
+    """The language model of a process; `name` is empty where none is set."""
 
     def __init__(self, settings: Settings) -> None:
         self.name = settings.nl_model or ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from app.engines.querying import ColumnInfo, TableInfo
 
 MOST_CHARACTERS = 24_000
-"""Some 8,000 tokens. What is larger is ranked by the question."""
+"""Some 8,000 tokens. The tables of a larger schema are ranked by the question."""
 _MAX_COMMENT = 200
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _WORD = re.compile(r"[^\W_]+")
@@ -15,7 +15,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202
 
 
 def schema_lines(tables: Sequence[TableInfo], question: str, quote: str) -> list[str]:
-    """One line a table, those first that fit the question where not all have room. `quote` is the engine's mark
+    """One line a table. Where not all have room, those that fit the question come first. `quote` is the engine's mark
     around names."""
     lines = {table.key: _line(table, quote) for table in tables}
     if sum(map(len, lines.values())) <= MOST_CHARACTERS:
@@ -34,7 +34,8 @@ def schema_lines(tables: Sequence[TableInfo], question: str, quote: str) -> list
 
 
 def _ranked(tables: Sequence[TableInfo], question: str) -> Iterable[TableInfo]:
-    """By words shared with the question, then what the best ones refer to or are referred to by."""
+    """The tables, ranked by the words that they share with the question, and by those of tables that they refer to or
+    are referred to by."""
     asked = set(_stems(question))
     scores = {table.key: _score(table, asked) for table in tables}
     linked = dict(scores)
@@ -95,7 +96,7 @@ def _quoted(name: str, quote: str) -> str:
 
 
 def _comment(comment: str | None) -> str:
-    """As a JSON string: what it quotes stays inside the quotes."""
+    """The comment as a JSON string: what it quotes stays inside the quotes."""
     return f" /* {json.dumps(_clean(comment)[:_MAX_COMMENT], ensure_ascii=False)} */" if comment else ""
 
 

@@ -11,7 +11,7 @@ import httpx2
 from openai import DefaultAsyncHttpxClient, OpenAIError
 
 MAX_OCTETS = 1024 * 1024
-"""Of a response. The longest SQL that is judged takes a tenth of it, escaped."""
+"""The limit of a response. The longest SQL that is judged takes a tenth of it, escaped."""
 _REDIRECTS = range(300, 400)
 _ERRORS = range(400, 600)
 
@@ -21,7 +21,7 @@ class ResponseRefused(OpenAIError):
 
 
 def http_client() -> httpx2.AsyncClient:
-    """For the package, which closes it."""
+    """The HTTP client for the package, which closes it."""
     return DefaultAsyncHttpxClient(
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
@@ -31,7 +31,7 @@ def http_client() -> httpx2.AsyncClient:
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Called with the head alone. Raises `ResponseRefused`."""
+    """Bounds a response, of which only the head has come. Raises `ResponseRefused`."""
     if response.status_code in _REDIRECTS:
         raise ResponseRefused("is redirected elsewhere: set OPENAI_BASE_URL to where it leads")
     assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -46,7 +46,7 @@ async def _bound(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """As the octets come. Raises `ResponseRefused` beyond `most`; with 0 nothing is read at all."""
+    """A response's octets, as they come. Raises `ResponseRefused` beyond `most`; with 0 nothing is read at all."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
         self._stream = stream

@@ -1,7 +1,7 @@
 """Which addresses a webhook may be sent to: public ones, and those that the operator allows.
 
-By lists of our own. `ipaddress.is_global` calls many an address global that leads back inside: a NAT64 or 6to4 form of
-127.0.0.1, a multicast group, a site-local address.
+The rule goes by lists of our own. `ipaddress.is_global` calls many an address global that leads back inside: a NAT64 or
+6to4 form of 127.0.0.1, a multicast group, a site-local address.
 """
 
 from collections.abc import Sequence

@@ -27,12 +27,12 @@ class _Receiver:
     def __init__(self, pool: httpcore.AsyncConnectionPool) -> None:
         self.pool = pool
         self.requests = 0
-        """Under way."""
+        """How many requests are under way."""
         self.used_at = monotonic()
 
 
 class ReceiverConnections:
-    """Dials what the guard admits."""
+    """The pools of all receivers; they dial what the guard admits."""
 
     def __init__(self, new_context: Callable[[], ssl.SSLContext], guard: Guard, *, unused: int = _UNUSED) -> None:
         """`new_context` is called once, before the first connection; `unused` is how many are kept to receivers to

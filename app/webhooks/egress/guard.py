@@ -45,8 +45,8 @@ class Guard:
         self._lookups = Lookups(resolve)
 
     async def addresses(self, host: str) -> list[str]:
-        """All addresses of the host, every one of them admitted. Raises `AddressRefused` when a single one is not,
-        and `OSError` for a host that can't be resolved."""
+        """The first few addresses of the host. Raises `AddressRefused` when a single one of all is not admitted, and
+        `OSError` for a host that can't be resolved."""
         addresses = await self._lookups.addresses(host, _PARTY.get())
         if not addresses:
             raise OSError(f"{host} has no address")
@@ -92,7 +92,7 @@ class GuardedBackend(AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     async def _dial(self, addresses: list[str], port: int, deadline: float) -> AsyncNetworkStream:
-        """The first that answers; each gets its share of the time that is left."""
+        """The connection to the first address that answers; each gets its share of the time that is left."""
         fault: Exception = httpcore.ConnectTimeout("no time left to connect")
         for number, address in enumerate(addresses):
             share = (deadline - monotonic()) / (len(addresses) - number)

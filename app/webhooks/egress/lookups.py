@@ -17,11 +17,11 @@ Resolve = Callable[[str], Awaitable[list[str]]]
 
 _OF_ONE_PARTY = 8
 _THREADS = ThreadPoolExecutor(max_workers=256, thread_name_prefix="webhook-lookup")
-"""Of all parties together: they are only begun where so many lookups are under way."""
+"""The threads of all parties together: they are only begun where so many lookups are under way."""
 
 
 async def resolve_by_system(host: str) -> list[str]:
-    """As every program of this machine does: by its hosts file and its name servers."""
+    """Resolves a name as every program of this machine does: by its hosts file and its name servers."""
     loop = asyncio.get_running_loop()
     entries = await loop.run_in_executor(_THREADS, lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
@@ -32,7 +32,7 @@ class _Flight:
 
     def __init__(self) -> None:
         self.waiting = 0
-        """How many want to know."""
+        """How many callers wait for the outcome."""
         self.begun = False
         self.task: asyncio.Task[list[str]] | None = None
 
@@ -88,6 +88,7 @@ class Lookups:
 
 
 def _retrieve(task: asyncio.Task[list[str]]) -> None:
-    """The failure, too, though everyone may have stopped waiting: asyncio complains of one that nobody retrieves."""
+    """Retrieves the failure, too, though everyone may have stopped waiting: asyncio complains of one that nobody
+    retrieves."""
     if not task.cancelled():
         task.exception()

@@ -39,7 +39,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0
     """Seconds."""
     retry_after: float | None = None
-    """Seconds after which the receiver asked to be sent it again."""
+    """Seconds after which the receiver asked to be sent the request again."""
 
     @property
     def delivered(self) -> bool:
@@ -64,7 +64,7 @@ class Sender:
         await self._connections.close()
 
     async def send(self, url: str, headers: dict[str, str], body: bytes, *, party: str = "") -> AttemptResult:
-        """One POST. Whatever goes wrong is in the answer. `party` is charged with looking up the name."""
+        """Makes one POST. Whatever goes wrong is in the result. `party` is charged with looking up the name."""
         started = monotonic()
         seen = _Seen()
         error: str | None = None

@@ -1,4 +1,4 @@
-"""What is read of a receiver's answer: so much, and a little at a time.
+"""What is read of a receiver's answer: no more than a limit, and a little at a time.
 
 httpcore reads 64 KiB at once and goes on to the next event without giving way. Thousands of interim responses, or of
 chunks of one octet, would keep everything else in this process waiting, and without an end.
@@ -11,14 +11,14 @@ import httpcore
 from httpcore import AsyncNetworkStream
 
 CONTENT_BYTES = 16 * 1024
-"""So much of an answer's content is read, so that the connection of a usual one can serve again."""
+"""How much of an answer's content is read: enough that the connection of a usual one can serve again."""
 _ANSWER_BYTES = CONTENT_BYTES + 64 * 1024
 """The same with interim responses, the head and what chunks add."""
 _AT_ONCE_BYTES = 4 * 1024
 
 
 class AnswerTooLong(httpcore.ReadError):
-    """Says so in a sentence, for those whose receiver it is."""
+    """Says in a sentence that the answer is too long, for those whose receiver it is."""
 
 
 class BoundedStream(AsyncNetworkStream):
