@@ -25,7 +25,7 @@ MAX_PER_TEAM = 3
 
 
 class ApplicationActivitiesOnHosts(ApplicationActivities):
-    """On the registered hosts, through their adapters."""
+    """Works on the registered hosts, through their adapters."""
 
     def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters) -> None:
         self._plans = plans

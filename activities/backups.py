@@ -21,7 +21,7 @@ from app.contracts.backups import (
 
 
 class BackupActivitiesOnHosts(BackupActivities):
-    """From the registered hosts to the store of backups."""
+    """Takes backups from the registered hosts to the store of backups."""
 
     def __init__(self, terms: BackupTerms, taking: BackupTaking) -> None:
         self._terms = terms
@@ -37,7 +37,7 @@ class BackupActivitiesOnHosts(BackupActivities):
 
 
 class ProofActivitiesOnHosts(ProofActivities):
-    """From the store of backups to scratch databases on the registered hosts."""
+    """Restores from the store of backups to scratch databases on the registered hosts."""
 
     def __init__(self, runs: RestoreTestRuns) -> None:
         self._runs = runs
@@ -49,7 +49,7 @@ class ProofActivitiesOnHosts(ProofActivities):
 
 
 class BackupActivitiesOnStore(BackupRecordActivities):
-    """Through `app.backups`."""
+    """Works through `app.backups`."""
 
     def __init__(self, terms: BackupTerms) -> None:
         self._terms = terms

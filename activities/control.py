@@ -17,7 +17,7 @@ from app.store.session import transaction
 
 
 class ControlActivitiesOnStore(ControlActivities):
-    """Through `app.databases` and `app.provisioning`."""
+    """Works through `app.databases` and `app.provisioning`."""
 
     def __init__(self, plans: Plans) -> None:
         self._plans = plans

@@ -18,7 +18,7 @@ from app.store.locks import database_lock
 
 
 class CredentialActivitiesOnHosts(CredentialActivities):
-    """On the registered hosts, through their adapters."""
+    """Works on the registered hosts, through their adapters."""
 
     def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters, slots: HostSlots) -> None:
         self._plans = plans

@@ -38,7 +38,7 @@ _MEASURING_SECONDS = 10.0
 
 
 class EngineActivitiesOnHosts(EngineActivities):
-    """On the registered hosts, through their adapters."""
+    """Works on the registered hosts, through their adapters."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class EngineActivitiesOnHosts(EngineActivities):
         slot: Callable[[int, int | None], AbstractAsyncContextManager[None]],
         step: Callable[[EngineAdapter, Tenant], Awaitable[object]],
     ) -> None:
-        """Takes the step there, unless the database is placed there by now."""
+        """Takes the step at the remnant's place, unless the database is placed there by now."""
         async with database_lock(remnant.database):
             record = await records.find(remnant.database)
             if record is not None and (record.host_id, record.engine_name) == (remnant.host_id, remnant.name):
@@ -197,7 +197,8 @@ class EngineActivitiesOnHosts(EngineActivities):
             await end_oldest(self._plans, record.team_id)
 
     async def _remove_late_work(self, database: UUID) -> None:
-        """An earlier attempt may have lost its lock and gone on working after the destruction."""
+        """Removes what an earlier attempt may have made that lost its lock and went on working after the
+        destruction."""
         record = await records.find(database)
         if record is not None and record.remote_since is not None and record.destroyed_at is not None:
             with suppress(HostRemoved):

@@ -14,7 +14,7 @@ from app.quotas.plans import Plans
 
 
 class PoolActivitiesOnStore(PoolActivities):
-    """Through `app.databases.pool.refill`."""
+    """Works through `app.databases.pool.refill`."""
 
     def __init__(self, plans: Plans, box: SecretBox, settings: Settings) -> None:
         self._plans = plans
@@ -33,7 +33,7 @@ class PoolActivitiesOnStore(PoolActivities):
 
 
 class PoolActivitiesOnHosts(PoolHostActivities):
-    """On the registered hosts, through their adapters."""
+    """Works on the registered hosts, through their adapters."""
 
     def __init__(self, box: SecretBox, adapters: Adapters) -> None:
         self._box = box

@@ -48,7 +48,7 @@ class QuotaActivitiesOnStore(QuotaActivities):
 
 
 class QuotaActivitiesOnHosts(QuotaHostActivities):
-    """Through `app.quotas`."""
+    """The activities of quotas on the hosts of a region."""
 
     def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters, settings: Settings) -> None:
         self._plans = plans

@@ -13,7 +13,7 @@ from app.upkeep.reconcile import service
 
 
 class ReconcileActivitiesOnStore(ReconcileActivities):
-    """Through `app.upkeep.reconcile`."""
+    """Works through `app.upkeep.reconcile`."""
 
     @activity.defn(name="list_hosts")
     async def list_hosts(self) -> list[HostRef]:
@@ -27,8 +27,8 @@ class ReconcileActivitiesOnStore(ReconcileActivities):
 
 
 class HostReconcileActivitiesOnHosts(HostReconcileActivities):
-    """On the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported; None for
-    ever."""
+    """Works on the registered hosts, through their adapters. `orphan_age` is how long an orphan is only reported; None
+    for ever."""
 
     def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters, orphan_age: timedelta | None) -> None:
         self._plans = plans

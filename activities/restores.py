@@ -65,7 +65,7 @@ _PASSING: Mapping[type[Exception], str] = {
 
 @contextmanager
 def as_restore_failures() -> Iterator[None]:
-    """As `as_failures`, with what else can be in the way of the data."""
+    """The same as `as_failures`, with the other errors that can be in the way of the data."""
     with as_failures():
         try:
             yield
@@ -82,8 +82,8 @@ def _kind(kinds_of: Mapping[type[Exception], str], fault: Exception) -> str:
 
 
 class TransferSlots:
-    """How many loads of one team, and on one host, a worker is at: each may last for hours, by what the tenant has in
-    it."""
+    """Limits how many loads of one team, and on one host, a worker is at: each may last for hours, depending on what
+    the tenant has in its database."""
 
     def __init__(self, per_team: int = MAX_PER_TEAM, per_host: int = MAX_PER_HOST) -> None:
         self._of_team = Limiter[int](per_team)
@@ -91,7 +91,8 @@ class TransferSlots:
 
     @asynccontextmanager
     async def slot(self, restoration: UUID) -> AsyncIterator[None]:
-        """For the block. Fails with `SLOTS_TAKEN`: the workflow waits, and takes no slot of the queue meanwhile."""
+        """Holds a slot for the block. Fails with `SLOTS_TAKEN`: the workflow waits, and takes no slot of the queue
+        meanwhile."""
         database = await databases.find(await records.database_of(restoration))
         assert database is not None, "rows of databases are kept"
         with ExitStack() as held:
@@ -106,13 +107,13 @@ class TransferSlots:
 
 
 class FillActivitiesOnHosts(FillActivities):
-    """Through the adapters of the registered hosts, and the store of backups."""
+    """Works through the adapters of the registered hosts, and the store of backups."""
 
     def __init__(self, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
         self._transfers = Transfers(box, store, adapters)
         self._filling = TransferSlots()
         self._exchanging = TransferSlots(per_team=2)
-        """Of their own: the database is closed to its tenant."""
+        """Slots of their own, because the database is closed to its tenant."""
 
     @activity.defn(name="fill_database")
     async def fill_database(self, restoration: UUID) -> None:

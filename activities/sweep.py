@@ -9,7 +9,7 @@ from app.upkeep.sweep import Retention
 
 
 class SweepActivitiesOnStore(SweepActivities):
-    """Through `app.upkeep.sweep`."""
+    """Works through `app.upkeep.sweep`."""
 
     def __init__(self, retention: Retention) -> None:
         self._retention = retention

@@ -10,7 +10,7 @@ from app.usage import closing
 
 
 class UsageActivitiesOnStore(UsageActivities):
-    """Through `app.usage`."""
+    """Works through `app.usage`."""
 
     def __init__(self, period_seconds: int, keep: timedelta) -> None:
         self._period_seconds = period_seconds

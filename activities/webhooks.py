@@ -8,7 +8,7 @@ from app.webhooks import waiting
 
 
 class WebhookActivitiesOnStore(WebhookActivities):
-    """Hands them over: `workers.deliveries` sends everything."""
+    """Hands the deliveries over: `workers.deliveries` sends everything."""
 
     @activity.defn(name="attempt_delivery")
     async def attempt_delivery(self, attempt: AttemptRef) -> AttemptOutcome:

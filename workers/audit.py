@@ -43,7 +43,7 @@ async def serve_audit_heads(store: BackupStore, plans: Plans, settings: Settings
 
     async def look() -> None:
         nonlocal head_at
-        # One that is not kept, because there is none yet or the store is away, is tried again at the next look.
+        # A seal that is not kept, because there is none yet or the store is away, is tried again at the next look.
         if monotonic() >= head_at and await keep_head(store, plans):
             head_at = monotonic() + settings.audit_head_seconds
 
@@ -51,7 +51,7 @@ async def serve_audit_heads(store: BackupStore, plans: Plans, settings: Settings
 
 
 async def keep_head(store: BackupStore, plans: Plans) -> bool:
-    """Keeps the newest seal with the backups. Whether there is one."""
+    """Keeps the newest seal with the backups. Returns whether there is one."""
     seal = await newest_seal()
     if seal is None:
         return False

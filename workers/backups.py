@@ -18,7 +18,7 @@ from workers.due import repeat, work_off
 
 _INTERVAL_SECONDS = 1.0
 _LEISURE_LOOKS = 30
-"""What is in no hurry is looked for at each of so many looks."""
+"""Work that is in no hurry is looked for once in so many looks."""
 _REMOVAL_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
@@ -63,7 +63,7 @@ async def test_due_backups(terms: BackupTerms) -> None:
 
 
 async def end_expired_backups(terms: BackupTerms) -> None:
-    """Ends what need not be kept any longer, one transaction for each database."""
+    """Ends backups that need not be kept any longer, one transaction for each database."""
 
     async def find(most: int, /, *, without: list[UUID]) -> list[UUID]:
         return await find_expiring(terms.plans, most, without=without)
@@ -76,7 +76,7 @@ async def end_expired_backups(terms: BackupTerms) -> None:
 
 
 async def remove_ended_backups(store: BackupStore, region: str) -> None:
-    """Removes from the store what has ended, of this region and of those without a host. Runs until cancelled; any
+    """Removes ended backups from the store, of this region and of those without a host. Runs until cancelled; any
     number may run concurrently. A store that can't be reached holds up nothing else."""
 
     async def find(most: int, /, *, without: list[UUID]) -> list[UUID]:

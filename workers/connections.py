@@ -12,9 +12,9 @@ from app.provisioning.connections import look_after
 from app.quotas.plans import Plans
 
 _NEAR_SECONDS = 1.0
-"""Between two looks at a host whose connections are about to be short."""
+"""The pause between two looks at a host whose connections are about to be short."""
 _HOST_SECONDS = 20.0
-"""What one look may take, so that a host that hangs costs the others nothing."""
+"""How long one look may take, so that a host that hangs costs the others nothing."""
 
 log = structlog.get_logger(__name__)
 

@@ -19,7 +19,7 @@ _INTERVAL_SECONDS = 0.5
 """How often to look for endpoints that are due."""
 _SHORTEST_SECONDS = 0.02
 _MAX_ENDPOINTS = 200
-"""Most of them wait for a receiver, which costs nothing."""
+"""The most endpoints that are served at a time. Most of them wait for a receiver, which costs nothing."""
 _BATCH = 40
 """Deliveries to one endpoint before other endpoints get their turn."""
 _MAX_BUSY, _BUSY_OF_AN_ENDPOINT = 32, 2
@@ -29,7 +29,7 @@ _BUSY_SECONDS = 0.25
 _SLOW_SECONDS = 1.0
 """An attempt that runs longer goes on by itself, and its endpoint's other deliveries don't wait for it."""
 _HOLD_SECONDS = 30.0
-"""Beyond the time that an attempt may take: when another is made in place of one whose process died."""
+"""How long after the time that an attempt may take another is made in its place, should its process have died."""
 _RENEWALS = 10
 """How often a claim may be renewed before it expires: each time, its endpoint's row may be locked."""
 _REFUSED_SECONDS = 1.0
@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 
 
 class Deliveries:
-    """Any number of processes may run this concurrently."""
+    """Serves endpoints that have deliveries due. Any number of processes may run this concurrently."""
 
     def __init__(self, attempts: Attempts, settings: Settings) -> None:
         self._attempts = attempts
@@ -119,7 +119,8 @@ class Deliveries:
             log.warning("endpoint_not_served", endpoint=endpoint.id, reason=str(fault) or type(fault).__name__)
 
     async def _attempt(self, endpoint: ClaimedEndpoint, due: list[WaitingDelivery]) -> bool:
-        """Whether all were attempted. Stops at the first that finds no room or whose circuit has opened."""
+        """Attempts these deliveries. Returns whether all were attempted: it stops at the first that finds no room or
+        whose circuit has opened."""
         left, refused = iter(due), asyncio.Event()
 
         async def attempt_some() -> None:
@@ -176,7 +177,8 @@ class Deliveries:
             log.warning("attempt_not_recorded", delivery=delivery.id, reason=str(fault) or type(fault).__name__)
 
     async def _postpone(self, delivery: WaitingDelivery) -> bool:
-        """Returns False when our own database is unavailable; other attempts for the endpoint go on."""
+        """Postpones a delivery. Returns False when our own database is unavailable; other attempts for the endpoint go
+        on."""
         try:
             await waiting.postpone(delivery, _FAILED_SECONDS)
         except Exception as fault:

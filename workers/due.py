@@ -9,13 +9,13 @@ import structlog
 
 _BATCH = 50
 _MOST = 1000
-"""What one look does; the next one has the others."""
+"""The most that one look does; the next one has the others."""
 
 log = structlog.get_logger(__name__)
 
 
 async def repeat(look: Callable[[], Awaitable[None]], seconds: float, *, failure: str) -> None:
-    """Calls `look` with this pause after each, until cancelled. One that raises is logged as `failure`: our own
+    """Calls `look` with this pause after each, until cancelled. A look that raises is logged as `failure`: our own
     database may be away, and what is due stays due."""
     while True:
         try:
@@ -27,12 +27,12 @@ async def repeat(look: Callable[[], Awaitable[None]], seconds: float, *, failure
 
 class FindDue(Protocol):
     async def __call__(self, most: int, /, *, without: list[UUID]) -> list[UUID]:
-        """Databases on which something is due, but for those."""
+        """Databases on which something is due, except those in `without`."""
 
 
 async def work_off(find: FindDue, work: Callable[[UUID], Awaitable[Any]], *, failure: str) -> None:
-    """Calls `work` once for each database that `find` names. One that fails is logged as `failure`, is left to the next
-    look, and doesn't hold up the others."""
+    """Calls `work` once for each database that `find` names. A call that fails is logged as `failure`, is left to the
+    next look, and doesn't hold up the others."""
     seen: list[UUID] = []
     while len(seen) < _MOST and (due := await find(_BATCH, without=seen)):
         seen += due

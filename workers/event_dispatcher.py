@@ -13,7 +13,7 @@ _BATCH = 100
 
 async def dispatch_events(settings: Settings, dispatched: asyncio.Event) -> None:
     """Runs until cancelled. Any number may run concurrently. Sets `dispatched` whenever an event or a notice says that
-    deliveries may be due. Those that become due by their time are for whoever makes them."""
+    deliveries may be due. Deliveries that become due by their time are for whoever makes them."""
     assert settings.control_dsn is not None
 
     async def look() -> bool:

@@ -28,7 +28,7 @@ async def serve_expiries(plans: Plans, settings: Settings) -> None:
 
 
 async def serve_credential_ends() -> None:
-    """Runs until cancelled. Any number may run concurrently: what is due has begun once."""
+    """Runs until cancelled. Any number may run concurrently: what is due is begun once."""
 
     async def look() -> None:
         await work_off(find_due, begin_due, failure="credential_end_failed")
@@ -37,7 +37,7 @@ async def serve_credential_ends() -> None:
 
 
 async def end_expired(plans: Plans, grace: timedelta) -> None:
-    """Does what is due now, one transaction for each database. One that fails doesn't hold up the others."""
+    """Does what is due now, one transaction for each database. A database that fails doesn't hold up the others."""
 
     async def announce(database: UUID) -> None:
         await announce_expiry(plans, database)

@@ -54,7 +54,7 @@ _REASONS = {
     BACKUP_STORE_UNAVAILABLE: ReasonCode.BACKUP_STORE_UNAVAILABLE,
     BACKUP_STORE_REFUSED: ReasonCode.BACKUP_STORE_REFUSED,
 }
-"""By the type of the failure. Its message is not reported: it may quote anything."""
+"""The reasons by the type of the failure. Its message is not reported: it may quote anything."""
 
 log = structlog.get_logger(__name__)
 
@@ -137,13 +137,13 @@ class _StepActivity(ActivityInboundInterceptor):
 
 
 async def _report_later(attempt: Attempt) -> None:
-    """A step that ends sooner is reported by its end alone."""
+    """Reports the attempt after a moment. A step that ends sooner is reported by its end alone."""
     await asyncio.sleep(_DELAY_SECONDS)
     await _report(note_attempt(attempt))
 
 
 async def _report(writing: Coroutine[Any, Any, None]) -> None:
-    """A report that can't be written doesn't fail the step."""
+    """Writes a report. One that can't be written doesn't fail the step."""
     try:
         async with asyncio.timeout(_REPORT_SECONDS):
             await writing

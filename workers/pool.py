@@ -1,5 +1,5 @@
-"""Refills the warm pools soon after a claim, without a workflow: what is missing is in the rows, and each member is
-made by one. `RefillPool` does the same on its schedule, also for notices that were lost."""
+"""Refills the warm pools soon after a claim, without a workflow for that: the rows say what is missing, and each member
+is made by its own workflow. `RefillPool` does the same on its schedule, also for notices that were lost."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from app.store.notify import work_on_notices
 from workers.queues import WorkerDependencies
 
 _PAUSE_SECONDS = 0.5
-"""Until more members can be begun."""
+"""The pause until more members can be begun."""
 _PROBE_SECONDS = 60.0
 
 
@@ -31,5 +31,5 @@ async def refill_claimed(tools: WorkerDependencies) -> None:
 
 
 async def _leave() -> bool:
-    """Where nothing was claimed: the rest is for the schedule."""
+    """Does nothing where nothing was claimed: the rest is for the schedule."""
     return False

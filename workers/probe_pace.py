@@ -8,7 +8,7 @@ from time import monotonic
 
 
 class ProbePace:
-    """So many probes a second, and at most those of one second at once. For one event loop; not thread-safe."""
+    """Allows so many probes a second, and at most those of one second at once. For one event loop; not thread-safe."""
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
@@ -25,9 +25,9 @@ class ProbePace:
         return int(self._left)
 
     def take(self) -> None:
-        """One begins."""
+        """Counts a probe that begins."""
         self._left -= 1
 
     def give_back(self) -> None:
-        """One was answered. When all receivers answer again, the pace doesn't hold them up."""
+        """Gives back a probe that was answered. When all receivers answer again, the pace doesn't hold them up."""
         self._left += 1

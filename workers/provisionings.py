@@ -50,7 +50,7 @@ async def start_provisionings(
 async def _take_up(
     client: Client, region: str, tools: WorkerDependencies, tracer: Tracer | None, starting: asyncio.TaskGroup
 ) -> bool:
-    """As many as there is room for; the end of one calls for more."""
+    """Begins as many provisionings as there is room for; the end of one calls for more."""
     room = tools.running.room(region)
     pending = await claim_pending(region, room) if room > 0 else []
     for one in pending:
@@ -62,8 +62,8 @@ async def _take_up(
 
 
 async def _start(client: Client, tools: WorkerDependencies, pending: Sequence[PendingStart]) -> None:
-    """Once the attempts are over, or a moment later: what Temporal does meanwhile would slow them down. What it doesn't
-    take now, the relay starts, as it does when this process dies."""
+    """Starts the workflows once the attempts are over, or after a moment: what Temporal does meanwhile would slow the
+    attempts down. The relay starts what Temporal doesn't take now, as it does when this process dies."""
     await tools.first_attempts.settle([one.workflow_id for one in pending], _AHEAD_SECONDS)
     try:
         for one, fault in await start_all(client, pending):
@@ -83,7 +83,7 @@ class _AttemptSubject(msgspec.Struct, frozen=True):
 
 
 def _begin_attempt(tools: WorkerDependencies, one: PendingStart, tracer: Tracer | None) -> None:
-    """Its lines in the log have the ids that the workflow's own attempts have."""
+    """Begins a first attempt. Its lines in the log have the ids that the workflow's own attempts have."""
     subject = msgspec.json.decode(one.input, type=_AttemptSubject)
     parent = parse_traceparent(one.traceparent)
     traced = None if tracer is None or parent is None else tracer.begin(_SPAN, SpanKind.CONSUMER, parent=parent)

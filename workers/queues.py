@@ -144,7 +144,7 @@ _BACKUPS = QueueConfig(
     sandboxed=False,
     # A store that hangs, and dumps that give way for hours, take these slots and nobody else's.
     max_activities=BACKUP_SLOTS,
-    # Each has one for a moment, one more for its signs of life, and a test one that holds its scratch's lock.
+    # Each has one connection for a moment, one for its signs of life, and a test one that holds its scratch's lock.
     max_connections=3 * BACKUP_SLOTS,
 )
 _RESTORES = QueueConfig(
@@ -154,7 +154,7 @@ _RESTORES = QueueConfig(
         lambda tools: FillActivitiesOnHosts(tools.box, tools.backup_store, tools.adapters),
     ),
     max_activities=RESTORE_SLOTS,
-    # Each has one for a moment, one more for its signs of life, and two that hold its locks.
+    # Each has one connection for a moment, one for its signs of life, and two that hold its locks.
     max_connections=4 * RESTORE_SLOTS,
 )
 _WEBHOOKS = QueueConfig(

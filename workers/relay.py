@@ -29,7 +29,7 @@ async def relay(client: Client) -> None:
 
 
 async def _record_starts(tried: Sequence[str], failed: Sequence[str]) -> None:
-    """Has the operations that wait for these workflows say so, or no longer."""
+    """Has the operations say that they wait for these workflows to be started, or no longer."""
     await note_unstarted(failed)
     await note_started([one for one in tried if one not in failed])
 

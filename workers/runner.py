@@ -53,7 +53,7 @@ _STICKY_TIMEOUT = timedelta(seconds=1)
 _HEARTBEAT_INTERVAL = timedelta(seconds=1)
 _CONNECT_RETRY_SECONDS = 0.5
 _SPARE_CONNECTIONS = 8
-"""For the relay and the other background tasks."""
+"""Connections for the relay and the other background tasks."""
 
 log = structlog.get_logger(__name__)
 
@@ -108,7 +108,7 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
 
 
 def build_worker(client: Client, queue: str, tools: WorkerDependencies, tracer: Tracer | None = None) -> Worker:
-    """Serves one queue as `workers.queues` configures it."""
+    """The worker of one queue, as `workers.queues` configures it."""
     traced = [] if tracer is None else [TracedWork(tracer)]
     config = queue_config(queue)
     activities = [

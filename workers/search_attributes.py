@@ -9,8 +9,8 @@ from app.contracts.queues import SEARCH_ATTRIBUTES
 
 
 async def register_search_attributes(client: Client) -> None:
-    """Adds those that are missing. Several workers may do so concurrently, or an administrator may have done it
-    before."""
+    """Adds the search attributes that are missing. Several workers may do so concurrently, or an administrator may have
+    done it before."""
     known = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
     )

@@ -16,8 +16,8 @@ log = structlog.get_logger(__name__)
 
 
 async def serve_stray_objects(store: BackupStore, age: timedelta | None) -> None:
-    """Removes what is older than `age`, which has to be longer than the store's clock can be off; nothing if it is
-    None. Runs until cancelled; any number may run concurrently."""
+    """Removes stray objects that are older than `age`, which has to be longer than the store's clock can be off;
+    nothing if it is None. Runs until cancelled; any number may run concurrently."""
     if age is None:
         await asyncio.Event().wait()
         return
@@ -29,12 +29,13 @@ async def serve_stray_objects(store: BackupStore, age: timedelta | None) -> None
 
 
 async def remove_stray_objects(store: BackupStore, before: datetime) -> None:
-    """Removes what was last written before that moment, and is not to be there."""
+    """Removes objects that were last written before that moment, and are not to be there."""
     async for item in store.remove_strays(before, _is_wanted):
         log.info("stray_object_removed", object=item.name, length=item.length)
 
 
 async def _is_wanted(backup: UUID) -> bool:
-    """One under way; and one that should be complete, which `headwater backups verify-store` reports."""
+    """Whether the backup is under way, or should be complete: `headwater backups verify-store` reports it if it is
+    not."""
     record = await stored_record(backup)
     return record is not None and (record.kept or record.under_way)

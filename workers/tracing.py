@@ -34,7 +34,7 @@ from workers.interceptors import outcome_of
 
 
 class TracedWork(Interceptor):
-    """For a worker. Comes first, so that what the others do and write belongs to the span."""
+    """A worker's interceptor. It comes first, so that what the other interceptors do and write belongs to the span."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer

@@ -50,7 +50,7 @@ class ApplyBlueprintWorkflow(ApplyBlueprint):
         workflow.set_current_details(_summary(applied))
 
     async def _apply(self, request: ApplyBlueprintInput) -> ApplicationResult:
-        """Until it has ended, or is cancelled by its signal or from outside."""
+        """Applies the blueprint until the application has ended, or is cancelled by its signal or from outside."""
         action = f"apply blueprint application {request.application} to database {request.database}"
         step = ApplicationActivities.apply_blueprint
         applying = asyncio.ensure_future(

@@ -18,7 +18,8 @@ from workflows import policies
 from workflows.engine_steps import failure_type, pause, reason, record
 
 MOST_ROUNDS = 40
-"""Attempts, the later ones half a minute apart: what can't be done within twenty minutes is left to the next backup."""
+"""The most attempts, the later ones half a minute apart: what can't be done within twenty minutes is left to the next
+backup."""
 
 
 @workflow.defn(name="BackupDatabase")

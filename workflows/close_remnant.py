@@ -9,8 +9,8 @@ from workflows.engine_steps import run_on_engine
 
 @workflow.defn(name="CloseRemnant")
 class CloseRemnantWorkflow(CloseRemnant):
-    """Retries until the host is available. No form of `RemoveRemnant`: a worker of a version that doesn't know what is
-    to be kept would remove it."""
+    """Retries until the host is available. It is no form of `RemoveRemnant`: a worker of a version that doesn't know
+    what is to be kept would remove it."""
 
     @workflow.run
     async def run(self, request: RemoveRemnantInput) -> None:

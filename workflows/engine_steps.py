@@ -76,8 +76,8 @@ async def run_transfer(
     argument: Argument,
     action: str,
 ) -> Result:
-    """The same for an activity that moves the data of a database. Raises `ActivityError` also for what no further
-    attempt ends otherwise."""
+    """The same for an activity that moves the data of a database. Raises `ActivityError` also for a failure that no
+    further attempt would change."""
     rounds = 0
     while True:
         workflow.set_current_details(f"About to {action}.")
@@ -95,7 +95,7 @@ async def run_transfer(
 
 
 async def pause(rounds: int) -> bool:
-    """Waits after so many rounds that failed, or until the signal `RETRY_NOW`; one that came during the attempts
+    """Waits as `rounds` failed rounds call for, or until the signal `RETRY_NOW`; a signal that came during the attempts
     counts. False where this run leaves the waiting to Temporal."""
     if not workflow.patched(_WAITS):
         return False

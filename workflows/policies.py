@@ -14,11 +14,12 @@ from app.contracts.queues import CONTROL_QUEUE, WEBHOOK_QUEUE, backup_queue, eng
 from app.contracts.restores import TRANSFER_LIMIT
 
 _BACKUP_HEARTBEAT = timedelta(seconds=10)
-"""Longer than of short steps: compression and the tools may take all of a small machine for seconds."""
+"""Longer than that of short steps: compression and the tools may take all of a small machine for seconds."""
 ENGINE_STEP = timedelta(seconds=60)
 _LEFT_TO_ITSELF = timedelta(days=36_500)
-"""Of a dump and of a restore test, which end at a limit of their own that follows from the size of the data: Temporal,
-which takes no activity without a limit, is never to be the first. The next attempt would end in the same way."""
+"""The time limit of a dump and of a restore test. These end at a limit of their own, which follows from the size of the
+data. Temporal takes no activity without a limit, but its limit is never to be the first: the next attempt would end in
+the same way."""
 _MAX_ATTEMPTS = 60
 _UPKEEP_ATTEMPTS = 5
 _NOBODY_WAITS = Priority(priority_key=5)
@@ -114,8 +115,8 @@ def engine(
 
 
 def transfer(region: str, summary: str, *, urgent: bool = True) -> ActivityConfig:
-    """Moving the data of a database, which takes as long as there is data. As many attempts come at once as of an
-    engine's step; each begins from the beginning."""
+    """Moving the data of a database, which takes as long as there is data. As many attempts follow each other at once
+    as for an engine's step; each begins from the beginning."""
     return ActivityConfig(
         task_queue=restore_queue(region),
         summary=summary,
@@ -147,8 +148,8 @@ def attempt(region: str, summary: str) -> ActivityConfig:
 
 def backup(region: str, summary: str, *, in_restore: bool = False) -> ActivityConfig:
     """A dump, or a restore test. It ends by itself when it takes longer than its data needs, and is tried once: the
-    workflow waits between the attempts. Its priority and its fairness are the workflow's. One that a restore waits for
-    has the restore's queue: on its own, dumps that give way may keep every slot for hours."""
+    workflow waits between the attempts. Its priority and its fairness are the workflow's. A dump that a restore waits
+    for has the restore's queue: on the backups' queue, dumps that give way may keep every slot for hours."""
     return ActivityConfig(
         task_queue=restore_queue(region) if in_restore else backup_queue(region),
         summary=summary,

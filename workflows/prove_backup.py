@@ -9,7 +9,8 @@ from workflows import policies
 from workflows.engine_steps import failure_type, pause, reason, record
 
 MOST_ROUNDS = 12
-"""Attempts, the later ones half a minute apart. A test that can't be run says so, and the next one comes by itself."""
+"""The most attempts, the later ones half a minute apart. A test that can't be run says so, and the next one comes by
+itself."""
 
 
 @workflow.defn(name="ProveBackup")

@@ -100,7 +100,7 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
         )
 
     async def _give_up(self, request: ProvisionDatabaseInput, failure: FailureError) -> None:
-        """Of a database that can't be filled: nothing is left of it."""
+        """Gives up a database that can't be filled: nothing is left of it."""
         assert request.restoration is not None, "only what is to be filled can fail"
         kind = failure_type(failure) or ""
         workflow.set_current_details(f"Can't be filled: {reason(failure)}. Removing what was made.")
@@ -123,8 +123,8 @@ class ProvisionDatabaseWorkflow(ProvisionDatabase):
 
 
 def _is_the_end(failure: FailureError) -> bool:
-    """Whether it was cancelled from outside, or is no longer wanted. A worker that shuts down cancels its local
-    activities too, which doesn't count."""
+    """Whether the workflow was cancelled from outside, or is no longer wanted. A worker that shuts down cancels its
+    local activities too, which doesn't count."""
     if is_cancelled_exception(failure):
         return workflow.cancellation_reason() is not None
     return failure_type(failure) == NOT_WANTED

@@ -80,7 +80,7 @@ class ReconcileWorkflow(Reconcile):
         return step.findings
 
     def _skip(self, what: str, failure: ActivityError) -> dict[str, int]:
-        """Leaves it to the next run, which checks everything again."""
+        """Leaves what could not be checked to the next run, which checks everything again."""
         if is_cancelled_exception(failure):
             raise failure
         self._unchecked.append(what)

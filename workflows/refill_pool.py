@@ -53,7 +53,8 @@ class RefillPoolWorkflow(RefillPool):
             await workflow.wait_condition(lambda: self._nudged, timeout=_PAUSE, timeout_summary="More in a moment")
 
     async def _verify(self) -> None:
-        """A region that no worker serves, or whose host is slow, is left to the next run."""
+        """Verifies members, region by region. A region that no worker serves, or whose host is slow, is left to the
+        next run."""
         untried = await workflow.execute_activity_method(
             PoolActivities.find_unverified, workflow.now(), **policies.upkeep("find databases to try again")
         )

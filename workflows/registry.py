@@ -1,6 +1,6 @@
 """Every workflow, by the queue that serves it.
 
-Not in the package's `__init__`: the sandbox would load all of it for each run of a workflow.
+They are not in the package's `__init__`: the sandbox would load all of it for each run of a workflow.
 """
 
 from workflows.apply_access import ApplyAccessWorkflow

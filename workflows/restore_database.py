@@ -70,7 +70,7 @@ class RestoreDatabaseWorkflow(RestoreDatabase):
         await run_on_engine(request, RestoreActivities.open_database, uuid, f"let the tenant of {about} in")
 
     async def _back_up(self, request: RestoreDatabaseInput) -> None:
-        """Until its row says that it is there."""
+        """Has the data backed up first, and waits until the backup's row says that it is there."""
         action, looks = "have what there is backed up first", 0
         workflow.set_current_details(f"Waiting to {action}.")
         while not await record(RestoreRecordActivities.back_up_first, request.restoration, action):

@@ -29,12 +29,13 @@ from app.store.session import execute, fetch_value, transaction
 
 _OPPOSITES = (OperationType.PAUSE, OperationType.RESUME)
 _ACCESS = (*_OPPOSITES, OperationType.UNDELETE)
-"""Those that end when the engine has the access of their revision."""
+"""The types of operation that end when the engine has the access of their revision."""
 
 
 async def pause(plans: Plans, record: DatabaseRecord, reason: PauseReason) -> PendingStart | None:
-    """`active` to `paused`: from now on it counts as closed, and is when the workflow has ended. One that is paused
-    stays so; an operator's reason takes the place of the others. Raises `DatabaseNotActive` for any other status."""
+    """Changes `active` to `paused`: from now on the database counts as closed, and it is closed when the workflow has
+    ended. A paused database stays so; an operator's reason takes the place of the others. Raises `DatabaseNotActive`
+    for any other status."""
     if record.status is DatabaseStatus.PAUSED and record.paused_reason is not None:
         if reason is PauseReason.OPERATOR:
             await execute("UPDATE databases SET paused_reason = $2 WHERE id = $1", record.id, reason.value)
@@ -49,8 +50,9 @@ async def pause(plans: Plans, record: DatabaseRecord, reason: PauseReason) -> Pe
 
 
 async def resume(record: DatabaseRecord) -> PendingStart | None:
-    """Takes the reason of a pause away. It is `active` again, with `database.resumed`, when the engine lets its tenant
-    in. Nothing happens to one that is active, or on its way back. Raises `DatabaseNotActive` for any other status."""
+    """Removes the reason of a pause. The database is `active` again, with `database.resumed`, when the engine lets its
+    tenant in. Nothing happens to a database that is active, or on its way back. Raises `DatabaseNotActive` for any
+    other status."""
     if record.status is DatabaseStatus.ACTIVE:
         return None
     if record.status is not DatabaseStatus.PAUSED:
@@ -62,18 +64,19 @@ async def resume(record: DatabaseRecord) -> PendingStart | None:
 
 
 async def withdraw_pause(record: DatabaseRecord) -> None:
-    """Of a pause that is not in force yet: it is on its way back to `active`, and is that, with `database.resumed`,
-    when the engine is known to let its tenant in."""
+    """Withdraws a pause that is not in force yet. The database is on its way back to `active`, and is that, with
+    `database.resumed`, when the engine is known to let its tenant in."""
     await _change(record, "paused_reason = NULL")
 
 
 async def withdraw_resumption(record: DatabaseRecord, reason: PauseReason) -> None:
-    """Of a resumption that is not in force yet: it stays paused for that reason."""
+    """Withdraws a resumption that is not in force yet: the database stays paused for this reason."""
     await _change(record, "paused_reason = $2", reason.value)
 
 
 async def freeze(record: DatabaseRecord) -> PendingStart | None:
-    """Ends its writing, whether it is paused meanwhile or not. Nothing happens to one that is frozen."""
+    """Stops writes to the database, whether it is paused meanwhile or not. Nothing happens to a database that is
+    frozen."""
     if record.frozen_at is not None:
         return None
     return await _change(record, "frozen_at = now()")
@@ -87,8 +90,8 @@ async def thaw(record: DatabaseRecord) -> PendingStart | None:
 
 
 async def close(plans: Plans, record: DatabaseRecord) -> None:
-    """Nobody is let in until `reopen`, whatever else changes. One that is active is paused meanwhile, and on its way
-    back. May be repeated. Whoever calls it ends the access on the engine."""
+    """Lets nobody in until `reopen`, whatever else changes. An active database is paused meanwhile, and on its way
+    back. May be repeated. The caller ends the access on the engine."""
     if record.restoring_at is not None:
         return
     await execute(
@@ -105,19 +108,20 @@ async def close(plans: Plans, record: DatabaseRecord) -> None:
 
 
 async def reopen(record: DatabaseRecord) -> None:
-    """Undoes `close`: the workflow that it asks for lets in whom the row lets in. Nothing happens to one that is not
-    closed."""
+    """Undoes `close`: requests the workflow that lets in whom the row lets in. Nothing happens to a database that is
+    not closed."""
     if record.restoring_at is not None:
         await _change(record, "restoring_at = NULL")
 
 
 async def forget_closing(record: DatabaseRecord) -> None:
-    """Of a database that is deleted: whoever undeletes it lets its tenant in."""
+    """Removes the effect of `close` from the row of a deleted database: whoever undeletes it lets its tenant in."""
     await execute("UPDATE databases SET restoring_at = NULL WHERE id = $1", record.id)
 
 
 async def note_reopened(plans: Plans, record: DatabaseRecord, revision: int) -> None:
-    """As `reopen`, where the engine is as the row was at this revision. What was changed since is brought to it."""
+    """The same as `reopen`, where the engine is as the row was at this revision already. Changes since then are brought
+    to it."""
     await execute("UPDATE databases SET restoring_at = NULL, updated_at = now() WHERE id = $1", record.id)
     await record_applied(plans, record.uuid, revision)
     if record.access_revision > revision:
@@ -125,9 +129,9 @@ async def note_reopened(plans: Plans, record: DatabaseRecord, revision: int) -> 
 
 
 async def bring_back(record: DatabaseRecord, *, relayed: bool) -> PendingStart | None:
-    """`deleted` to `paused`, on its way to what it was: to `active`, with `database.resumed`, unless it was paused when
-    it was deleted. A moment at which it is to delete itself stays if it lies ahead. None, and nothing is changed, when
-    its grace period is over: the destruction may be under way."""
+    """Changes `deleted` to `paused`, on its way to what the database was: to `active`, with `database.resumed`, unless
+    it was paused when it was deleted. A moment at which it is to delete itself stays if it lies ahead. Returns None and
+    changes nothing when its grace period is over: the destruction may be under way."""
     assert record.destroy_at is not None, "a deletion says when"
     start = await _change(
         record,
@@ -150,7 +154,7 @@ async def bring_back(record: DatabaseRecord, *, relayed: bool) -> PendingStart |
 
 
 async def record_applied(plans: Plans, database: UUID, revision: int) -> None:
-    """The engine is as the row was at this revision. Raises `NotWanted` for a database that is deleted."""
+    """Records that the engine is as the row was at this revision. Raises `NotWanted` for a database that is deleted."""
     async with transaction():
         record = expect(await records.find_for_update(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
         await execute(
@@ -174,8 +178,8 @@ async def _change(
     undo: dict[str, Any] | None = None,
     relayed: bool = True,
 ) -> PendingStart | None:
-    """None where the row is not as `where` wants it. `type` is that of its operation, if it is one; `relayed` says that
-    nobody but the relay starts the workflow."""
+    """Changes the row and requests the workflow. Returns None where the row does not meet `where`. `type` is that of
+    the operation, if the change is one; `relayed` says that nobody but the relay starts the workflow."""
     revision = await fetch_value(
         int,
         f"UPDATE databases SET {assignments}, access_revision = access_revision + 1, "  # noqa: S608  ours

@@ -19,8 +19,8 @@ async def next_revision(database_id: int) -> int:
 
 
 async def replace(database_id: int, login: str, password_sealed: bytes) -> None:
-    """From now on its tenant logs in as this, in the transaction that records that the engine takes it. The password is
-    sealed for `password_place`."""
+    """Records the account that its tenant logs in as from now on, in the transaction that records that the engine takes
+    it. The password is sealed for `password_place`."""
     await execute(
         "UPDATE databases SET login_name = nullif($2, engine_name), password_sealed = $3,"
         " credentials_created_at = now(), credentials_refused_at = NULL, updated_at = now() WHERE id = $1",
@@ -31,7 +31,7 @@ async def replace(database_id: int, login: str, password_sealed: bytes) -> None:
 
 
 async def record_refused(database_id: int) -> None:
-    """Its engine refuses its credentials, and they are about to be put right."""
+    """Records that its engine refuses its credentials, and that they are about to be put right."""
     await execute(
         "UPDATE databases SET credentials_refused_at = coalesce(credentials_refused_at, now()) WHERE id = $1",
         database_id,
@@ -39,7 +39,7 @@ async def record_refused(database_id: int) -> None:
 
 
 async def record_restored(plans: Plans, database: UUID) -> bool:
-    """Its engine takes its credentials. Whether it had refused them; then the event is written."""
+    """Records that its engine takes its credentials. Returns whether it had refused them; then the event is written."""
     async with transaction():
         restored = await execute(
             "UPDATE databases SET credentials_refused_at = NULL"
@@ -52,7 +52,8 @@ async def record_restored(plans: Plans, database: UUID) -> bool:
 
 
 async def ever_changed(databases: list[UUID]) -> list[UUID]:
-    """Those of them whose credentials or users were ever changed: others have one account, which is their own."""
+    """The databases among these whose credentials or users were ever changed: the others have one account, which is
+    their own."""
     return await fetch_values(
         UUID,
         "SELECT uuid FROM databases WHERE uuid = any($1::uuid[]) AND credentials_revision > 0 ORDER BY id",
@@ -61,12 +62,13 @@ async def ever_changed(databases: list[UUID]) -> list[UUID]:
 
 
 async def note_tried(databases: list[UUID]) -> None:
-    """A login to each was tried."""
+    """Records that a login to each database was tried."""
     await execute("UPDATE databases SET login_tried_at = now() WHERE uuid = any($1::uuid[])", databases)
 
 
 async def untried_longest(host_id: int, databases: list[UUID], most: int) -> list[UUID]:
-    """Those of them whose account may have to be put right first, then those that no login was tried to for longest."""
+    """At most `most` of these databases: first those whose account may have to be put right, then those that no login
+    was tried to for longest."""
     return await fetch_values(
         UUID,
         "SELECT uuid FROM databases WHERE host_id = $1 AND uuid = any($2::uuid[])"

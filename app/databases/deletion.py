@@ -38,8 +38,8 @@ async def request_deletion(
     priority: int = INTERACTIVE,
     relayed: bool = False,
 ) -> PendingStart:
-    """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed
-    or locked the row. Accepts its operation; where a deletion is begun anew, that one goes on."""
+    """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed or
+    locked the row. Accepts its operation; a deletion that is begun anew goes on with its earlier one."""
     revision = await fetch_scalar(
         int,
         "UPDATE databases SET deletion_revision = deletion_revision + 1 WHERE id = $1 RETURNING deletion_revision",
@@ -63,7 +63,7 @@ async def request_deletion(
 
 async def wake_deletion(record: DatabaseRecord) -> None:
     """Has the workflow of the deletion look at the row again, in the transaction that changed it. `record` is the row
-    before the change, deleted. One that could not end the access yet looks at it with its next attempt."""
+    before the change, deleted. A workflow that could not end the access yet looks at the row in its next attempt."""
     assert record.destroy_at is not None, "a deletion says when"
     if record.revoked_at is not None:
         await wait_out(record.id, OperationType.DELETE, "keep_data", ReasonCode.GRACE_PERIOD, until=record.destroy_at)
@@ -78,14 +78,14 @@ async def wake_deletion(record: DatabaseRecord) -> None:
 
 
 class _Left(msgspec.Struct, frozen=True):
-    """Of a grace period."""
+    """What is left of a grace period."""
 
     destroy_at: datetime
     seconds: float
 
 
 async def get_grace_period(database: UUID) -> GracePeriod:
-    """Raises `NotWanted` for one that is not deleted any more."""
+    """Raises `NotWanted` for a database that is not deleted any more."""
     left = await fetch_one(
         _Left,
         """
@@ -101,8 +101,8 @@ async def get_grace_period(database: UUID) -> GracePeriod:
 
 
 async def begin_destruction(database: UUID) -> DatabaseRecord:
-    """The row of a deleted database whose grace is over: from now on nothing brings it back. Raises `NotWanted` for
-    any other."""
+    """Begins the destruction of a deleted database whose grace is over, and returns its row: from now on nothing brings
+    it back. Raises `NotWanted` for any other database."""
     async with transaction():
         record = expect(await records.find_for_update(database), DatabaseStatus.DELETED)
         if not await is_due(record):
@@ -115,7 +115,7 @@ async def begin_destruction(database: UUID) -> DatabaseRecord:
 
 
 async def is_due(record: DatabaseRecord) -> bool:
-    """Whether the grace of a deleted database is over, whose row is locked."""
+    """Whether the grace of a deleted database is over. Its row must be locked."""
     return await fetch_exists("SELECT 1 FROM databases WHERE id = $1 AND destroy_at <= clock_timestamp()", record.id)
 
 

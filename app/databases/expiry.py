@@ -12,11 +12,12 @@ from app.databases.records import DatabaseRecord
 from app.store.session import execute, fetch_exists, fetch_values
 
 SOONEST = timedelta(minutes=5)
-"""Ahead of the request that sets it. Enough to see the mistake, and to take it back."""
+"""How far `expires_at` lies at least ahead of the request that sets it. Enough to see the mistake, and to take it
+back."""
 LATEST = timedelta(days=3653)
-"""Ten years. A moment beyond is rather a slip than a plan."""
+"""Ten years ahead of that request. A moment beyond is more likely a slip than a plan."""
 NOTICE = timedelta(hours=1)
-"""How long before it a database's end is announced."""
+"""How long before `expires_at` a database's end is announced."""
 
 
 def check_expiry(expires_at: datetime | None, now: datetime) -> None:
@@ -29,7 +30,7 @@ def check_expiry(expires_at: datetime | None, now: datetime) -> None:
 
 
 def check_protection(*, deletion_protection: bool, expires_at: datetime | None, field: str) -> None:
-    """A protected database has no end. Raises `InvalidField` that names `field`."""
+    """Checks that a protected database has no `expires_at`. Raises `InvalidField` that names `field`."""
     if deletion_protection and expires_at is not None:
         raise InvalidField(field, "A database with deletion_protection can't have expires_at too.")
 
@@ -58,8 +59,8 @@ async def find_unannounced(limit: int, *, without: list[UUID]) -> list[UUID]:
 
 
 async def note_announced(database: UUID) -> bool:
-    """Records that the event is written, in its transaction. False when it is not to be: the moment was moved, was
-    announced, or the database is deleted."""
+    """Records that the event is written, in its transaction. False when it is not to be written: the moment was moved,
+    or announced already, or the database is deleted."""
     return bool(
         await execute(
             "UPDATE databases SET expiry_announced_at = now() WHERE uuid = $1 AND status <> 'deleted'"
@@ -71,5 +72,5 @@ async def note_announced(database: UUID) -> bool:
 
 
 async def is_expired(record: DatabaseRecord) -> bool:
-    """Of a row that is locked."""
+    """Whether the moment of a database has come. Its row must be locked."""
     return await fetch_exists("SELECT 1 FROM databases WHERE id = $1 AND expires_at <= clock_timestamp()", record.id)

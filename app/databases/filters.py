@@ -1,4 +1,4 @@
-"""What a list of databases is narrowed to."""
+"""The filters of a list of databases."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,18 @@ from app.databases.schemas import PlanName
 Choice = TypeVar("Choice", bound=StrEnum)
 
 LISTED = tuple(status for status in DatabaseStatus if status is not DatabaseStatus.DELETED)
-"""What a database in a list can be; the deleted ones have a list of their own."""
+"""The statuses of the databases in a list; the deleted ones have a list of their own."""
 PLAN_NAMES: tuple[str, ...] = get_args(get_args(PlanName)[0])
 MOST_REGIONS = 10
 MOST_LABELS_SOUGHT = 5
 NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
-"""Of a name, or of its beginning."""
+"""The pattern of a name, or of its beginning."""
 _REGION_PATTERN = r"[^\x00]{1,255}"
 
 
 class DatabaseFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """What is empty doesn't restrict. A database has one of the statuses, one of the engines and so on, and all of the
-    labels."""
+    """Selects databases; an empty value doesn't restrict. A database has one of the statuses, one of the engines and so
+    on, and all of the labels."""
 
     name: str | None = None
     """What its name begins with."""
@@ -66,7 +66,8 @@ def read_filters(
     plan: Sequence[str] = (),
     label: Sequence[str] = (),
 ) -> DatabaseFilters:
-    """From a query's parameters. Raises `InvalidField` that names the parameter, what it says, and what there is."""
+    """Reads the filters from a query's parameters. Raises `InvalidField` that names the parameter, its value, and the
+    values that there are."""
     if name is not None and not re.fullmatch(NAME_PATTERN, name):
         raise InvalidField("name", f"No name begins with {name[:100]!r}: names have 1 to 63 of a-z, 0-9 and -.")
     statuses = _distinct(status)
@@ -89,7 +90,7 @@ def read_filters(
 
 
 def check_regions(asked: Iterable[str], known: Iterable[str]) -> None:
-    """Raises `InvalidField` for one that there is not."""
+    """Raises `InvalidField` for a region that does not exist."""
     choices = sorted(known)
     for region in asked:
         _chosen("region", region, choices)

@@ -1,4 +1,4 @@
-"""The databases of one host, and what on a host is whose: what reconciling compares with the engine."""
+"""The databases of one host, and the owners of what lies on it: what reconciling compares with the engine."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -53,7 +53,7 @@ FROM databases WHERE host_id = $1 AND destroyed_at IS NULL
 
 
 async def recorded_on(host_id: int, patience: timedelta) -> list[RecordedDatabase]:
-    """Those that may have left traces there. One is `settled` that has not changed for so long."""
+    """The databases that may have left traces on this host. One is `settled` if it has not changed for `patience`."""
     return await fetch_all(RecordedDatabase, _RECORDED, host_id, patience)
 
 
@@ -102,7 +102,8 @@ async def is_active(database: UUID) -> bool:
 
 
 async def is_frozen(database: UUID, host_id: int, name: str) -> bool | None:
-    """None unless it is active at that place, and its engine has followed all changes of its access."""
+    """Whether the database is frozen; None unless it is active at that place, and its engine has followed all changes
+    of its access."""
     return await fetch_value(
         bool,
         """
@@ -121,7 +122,7 @@ class _Marked(msgspec.Struct, frozen=True):
 
 
 async def owners_of_markers(markers: list[str]) -> dict[str, UUID]:
-    """Which databases these are the markers of, as `app.core.ids.marker` makes them."""
+    """The databases that these markers belong to, by marker, as `app.core.ids.marker` makes them."""
     found = await fetch_all(
         _Marked,
         """

@@ -213,7 +213,7 @@ class _Candidate(msgspec.Struct, frozen=True):
     team: str | None
     status: DatabaseStatus
     matches: int
-    """Databases altogether."""
+    """How many databases match altogether."""
 
 
 async def resolve(reference: str, *, deleted: bool | None = False) -> UUID:

@@ -8,7 +8,7 @@ from typing import Any
 from app.core.errors import InvalidField
 
 MOST_LABELS = 32
-"""Of one database."""
+"""The most labels of one database."""
 KEY_PATTERN = "[a-z0-9][a-z0-9_.-]{0,62}"
 VALUE_PATTERN = r"[^\x00-\x1f\x7f-\x9f]{0,255}"
 """No control characters."""
@@ -16,7 +16,7 @@ VALUE_PATTERN = r"[^\x00-\x1f\x7f-\x9f]{0,255}"
 _KEY_RULE = "1 to 63 of a-z, 0-9, _, . and -, the first a letter or a digit"
 _VALUE_RULE = "at most 255 characters, none of them a control character"
 _SHOWN = 63
-"""What an error repeats of a key that is too long."""
+"""How many characters of a wrong key or label an error repeats."""
 
 
 def labels_schema(*, removable: bool) -> dict[str, Any]:
@@ -30,13 +30,14 @@ def labels_schema(*, removable: bool) -> dict[str, Any]:
 
 
 def new_labels(given: Mapping[str, str]) -> tuple[str, ...]:
-    """As they are recorded. Raises `InvalidField`."""
+    """The labels of a new database, as they are recorded. Raises `InvalidField`."""
     return _recorded(given)
 
 
 def change_labels(recorded: Sequence[str], given: Mapping[str, str | None] | None) -> tuple[str, ...]:
-    """After a change, by the rules of JSON Merge Patch (RFC 7396): what is named gets that value, or goes where that is
-    null; the others stay. Null for all of them takes all away. Raises `InvalidField`."""
+    """The labels after a change, by the rules of JSON Merge Patch (RFC 7396): a label that is named gets the value
+    given, or is removed where that is null; the others stay. Null in place of the map removes all. Raises
+    `InvalidField`."""
     if given is None:
         return ()
     for key in given:
@@ -46,12 +47,12 @@ def change_labels(recorded: Sequence[str], given: Mapping[str, str | None] | Non
 
 
 def label_map(recorded: Iterable[str]) -> dict[str, str]:
-    """What clients see."""
+    """The labels as clients see them."""
     return dict(label.split(":", 1) for label in recorded)
 
 
 def parse_label(text: str) -> str:
-    """One that is looked for, as `key:value`. Raises `InvalidField`."""
+    """Checks a label that is searched for, as `key:value`. Raises `InvalidField`."""
     key, colon, value = text.partition(":")
     if not colon or not re.fullmatch(KEY_PATTERN, key) or not re.fullmatch(VALUE_PATTERN, value):
         raise InvalidField(

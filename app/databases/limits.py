@@ -18,7 +18,7 @@ from app.store.notify import announce
 from app.store.session import fetch_scalar, fetch_value, fetch_values, transaction
 
 _MOST = 200
-"""Databases that follow their plan in one run; the next one has the others."""
+"""The most databases that follow their plan in one run; the next run has the others."""
 
 
 class Before(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,8 +32,8 @@ async def change_limits(
     record: DatabaseRecord, quotas: Quotas, connections: int, *, accepted: bool = True
 ) -> PendingStart:
     """Writes the overrides, and the number of connections that is in force with them, and requests the workflow that
-    applies them. In a transaction that holds the row locked. Without `accepted` it is no operation by itself: it undoes
-    one."""
+    applies them. Call it in a transaction that holds the row locked. Without `accepted` the change is no operation by
+    itself: it undoes one."""
     revision = await fetch_scalar(
         int,
         """
@@ -52,7 +52,7 @@ async def change_limits(
 
 
 async def record_limits_applied(database: UUID, revision: int) -> None:
-    """The engine has the limits of this revision."""
+    """Records that the engine has the limits of this revision."""
     async with transaction():
         written = await fetch_value(
             int,
@@ -99,8 +99,8 @@ async def _follow_plan(plans: Plans, database: UUID) -> None:
 
 
 async def request_limits(record: DatabaseRecord, revision: int, *, before: Before | None) -> PendingStart:
-    """In the transaction that changed them, and raised `limits_revision` to this. `before` is what a cancellation of
-    the operation brings back; without it there is no operation."""
+    """Requests the workflow that applies the limits, in the transaction that changed them and raised `limits_revision`
+    to this. `before` is what a cancellation of the operation brings back; without it there is no operation."""
     workflow_id = limits_workflow_id(record.uuid, revision)
     if before is not None:
         undo = msgspec.to_builtins(before)

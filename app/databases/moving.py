@@ -38,8 +38,9 @@ async def replace_host(failure: HostFailure, among: Collection[int] | None = Non
 
 
 async def move_lost(record: DatabaseRecord, host_id: int) -> None:
-    """A live database whose host is lost goes to another one, where nothing of it is yet, with the row locked. Nobody
-    is let in until it is whole there. What lies on the old host is closed when that is there again, and stays."""
+    """Moves a live database whose host is lost to another host, where nothing of it is yet. Its row must be locked.
+    Nobody is let in until it is whole there. What lies on the old host is closed when that host is there again, and
+    stays."""
     await execute(
         """
         UPDATE databases SET host_id = $2, remote_since = NULL, restoring_at = now(), status = 'paused',
@@ -53,8 +54,8 @@ async def move_lost(record: DatabaseRecord, host_id: int) -> None:
 
 
 async def _move(record: DatabaseRecord, host_id: int, name: str) -> None:
-    """Asks in the same transaction for what may lie at the old place to be removed: nobody would know of it
-    afterwards."""
+    """Moves the row, and requests in the same transaction that what may lie at the old place is removed: nobody would
+    know of it afterwards."""
     await execute(
         "UPDATE databases SET host_id = $2, engine_name = $3, remote_since = NULL, updated_at = now() WHERE id = $1",
         record.id,

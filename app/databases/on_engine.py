@@ -10,7 +10,7 @@ def limits_of(record: DatabaseRecord) -> EngineLimits:
 
 
 async def apply_access(adapter: EngineAdapter, tenant: Tenant, record: DatabaseRecord) -> str:
-    """Lets in whom the row lets in; returns the state for display. Under the database's lock."""
+    """Lets in whom the row lets in; returns the state for display. Call it under the database's lock."""
     frozen = record.frozen_at is not None
     if record.status is DatabaseStatus.ACTIVE:
         await (adapter.freeze(tenant) if frozen else adapter.thaw(tenant))

@@ -53,7 +53,7 @@ class ReadyMember(DatabaseRecord, frozen=True, kw_only=True):
     version: int
     """The row's `xmin`."""
     host_version: int
-    """That of its host's row."""
+    """The `xmin` of its host's row."""
 
 
 async def insert(new: PlacedDatabase) -> DatabaseRecord:
@@ -112,13 +112,14 @@ LOCK_READY = _READY.format(
 
 
 async def find_ready(kind: MemberKind, *, without: list[int], most: int) -> list[ReadyMember]:
-    """The oldest members that allow exactly so many connections, in force. None of them is locked."""
+    """The oldest members that allow exactly the kind's number of connections, with that limit in force. None of them is
+    locked."""
     return await fetch_all(ReadyMember, FIND_READY, kind.engine, kind.region, kind.connections, without, most)
 
 
 async def lock_ready(kind: MemberKind, room: dict[int, int]) -> ReadyMember | None:
-    """The oldest member that allows so many connections, or may once `room` is added, which maps hosts to the
-    connections that they have left. It is locked until the end of the transaction."""
+    """The oldest member that allows the kind's number of connections, or can if `room` is added, which maps hosts to
+    the connections that they have left. It is locked until the end of the transaction."""
     return await fetch_one(
         ReadyMember, LOCK_READY, kind.engine, kind.region, kind.connections, list(room), list(room.values())
     )
@@ -139,8 +140,8 @@ async def has_ready_with_fewer(kind: MemberKind) -> bool:
 
 def hold(member: ReadyMember, team_id: int) -> Statement:
     """Locks a member that was read before, if neither its row nor its host's has changed since and nobody else holds
-    it. Not while deleted databases of the team are due to be destroyed: what it retains has to be counted then. And not
-    for a team that is being deleted."""
+    it. Locks none while deleted databases of the team are due to be destroyed, because what the team retains has to be
+    counted then, and none for a team that is being deleted."""
     sql = """
     SELECT m.id FROM databases m JOIN engine_hosts h ON h.id = m.host_id
     JOIN teams t ON t.id = $4 AND t.deleted_at IS NULL
@@ -154,7 +155,8 @@ def hold(member: ReadyMember, team_id: int) -> Statement:
 
 
 def assign(record: DatabaseRecord, user_id: int) -> Statement:
-    """Makes a member that is locked what `record` says. It is the newest of its team's databases from then on."""
+    """Changes the row of a locked member to what `record` says. It is the newest of its team's databases from then
+    on."""
     sql = """
     UPDATE databases SET team_id = $2, created_by_id = $3, name = $4, plan = $5, storage_hard_limit_gb = $6,
            connection_hard_limit = $7, warning_threshold_pct = $8, connections = $9, limits_revision = $10,

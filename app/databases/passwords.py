@@ -12,7 +12,7 @@ from app.store.sealed import SealedColumn
 from app.store.session import fetch_one
 
 SEALED_PASSWORD = SealedColumn(table="databases", column="password_sealed", row="s.uuid::text")
-"""At `password_place`."""
+"""The column of the sealed passwords, each at `password_place`."""
 
 
 def password_place(database: UUID) -> SecretLocation:
@@ -25,7 +25,7 @@ class SealedPassword(msgspec.Struct, frozen=True):
 
 
 async def find_oldest_password() -> SealedPassword | None:
-    """The one that was sealed first."""
+    """The password of the oldest database that has one."""
     return await fetch_one(
         SealedPassword,
         "SELECT uuid, password_sealed FROM databases WHERE password_sealed IS NOT NULL ORDER BY id LIMIT 1",
@@ -33,8 +33,8 @@ async def find_oldest_password() -> SealedPassword | None:
 
 
 def tenant_of(record: DatabaseRecord, box: SecretBox) -> Tenant:
-    """The database as its engine knows it. Without a password where that was deleted with the data: nothing that
-    still happens then needs it."""
+    """The database as its engine knows it. The password is empty where it was deleted with the data: nothing that still
+    happens then needs it."""
     sealed = record.password_sealed
     password = box.open(sealed, password_place(record.uuid)) if sealed is not None else ""
     return Tenant(name=record.engine_name, login=record.login, password=password, marker=marker(record.uuid))

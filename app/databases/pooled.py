@@ -27,7 +27,7 @@ class PoolMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def list_members(engine: Engine, region: str) -> list[PoolMember]:
-    """Those that are ready or on their way."""
+    """The members of this pool that are ready or on their way."""
     return await fetch_all(
         PoolMember,
         """
@@ -49,7 +49,8 @@ class DiscardedMember(msgspec.Struct, frozen=True):
 
 
 async def mark_discarded(database: UUID) -> DiscardedMember | None:
-    """A ready member to `deleted`, to be destroyed now. None where it is not, or no longer, the pool's."""
+    """Changes a ready member to `deleted`, to be destroyed now. Returns None where it is not, or no longer, the
+    pool's."""
     return await fetch_one(
         DiscardedMember,
         """
@@ -62,7 +63,8 @@ async def mark_discarded(database: UUID) -> DiscardedMember | None:
 
 
 async def delete_discarded() -> None:
-    """Rows of which nothing is left on any host, and which nobody ever saw. Their workflows have long ended."""
+    """Deletes the rows of members of which nothing is left on any host, and which nobody ever saw. Their workflows have
+    long ended."""
     await execute("DELETE FROM databases WHERE team_id IS NULL AND destroyed_at < now() - interval '3 days'")
 
 
@@ -87,7 +89,7 @@ async def lock_idle(host_ids: Sequence[int]) -> list[IdleMember]:
 
 
 async def regions_unverified(before: datetime) -> list[str]:
-    """Regions with members whose last proof is not newer than that, or came before their host failed."""
+    """Regions with members whose last proof is not newer than `before`, or came before their host failed."""
     return await fetch_values(
         str,
         f"""
@@ -106,7 +108,7 @@ class UnverifiedMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def unverified_members(region: str, before: datetime, most: int) -> list[UnverifiedMember]:
-    """The same, one by one."""
+    """The members that `regions_unverified` means, in one region; at most `most`."""
     return await fetch_all(
         UnverifiedMember,
         f"""
@@ -121,7 +123,7 @@ async def unverified_members(region: str, before: datetime, most: int) -> list[U
 
 
 async def record_verified(database: UUID) -> None:
-    """A login to it succeeded; nothing happens to one that was claimed meanwhile."""
+    """Records that a login to a member succeeded; nothing happens to one that was claimed meanwhile."""
     await execute("UPDATE databases SET verified_at = now() WHERE uuid = $1 AND team_id IS NULL", database)
 
 

@@ -25,8 +25,8 @@ class NotWanted(Exception):
 
 
 class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns of `databases`, joined with `teams` and `engine_hosts`. One without a team is in the warm pool, or was
-    discarded there: no client ever sees it."""
+    """Columns of `databases`, joined with `teams` and `engine_hosts`. One without a team is in the warm pool, was
+    discarded there, or is needed for a while (`scratch.py`): no client ever sees it."""
 
     id: int
     uuid: UUID
@@ -78,8 +78,8 @@ class DatabaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     credentials_created_at: datetime | None = None
     """When that account got its password; None where that was with the database."""
     connections_held: int | None = None
-    """How many it gets while its host is short of them, where they are fewer. Only where a single one is read for its
-    team."""
+    """How many connections it gets while its host is short of them, where they are fewer. Set only where a single
+    database is read for its team."""
 
     @property
     def login(self) -> str:
@@ -129,12 +129,13 @@ def expect(record: DatabaseRecord | None, *statuses: DatabaseStatus) -> Database
 
 
 async def find(database: UUID) -> DatabaseRecord | None:
-    """In whatever state, whosever it is."""
+    """The database, in whatever state, and of any team or none."""
     return await fetch_one(DatabaseRecord, _UNLOCKED.format("d.uuid = $1"), database)
 
 
 async def get_live(database: UUID, *, lock: bool = False) -> DatabaseRecord:
-    """Any team's, unless it is deleted; `lock` until the end of the transaction. Raises `NotFound`."""
+    """The database, of any team, unless it is deleted; `lock` locks it until the end of the transaction. Raises
+    `NotFound`."""
     record = await (find_for_update(database) if lock else find(database))
     if record is None or record.team_id is None or record.status is DatabaseStatus.DELETED:
         raise NotFound("database")
@@ -150,13 +151,13 @@ async def lock_with_team(found: DatabaseRecord) -> DatabaseRecord:
 
 
 async def find_for_update(database: UUID) -> DatabaseRecord | None:
-    """The same, locked until the end of the transaction."""
+    """The same as `find`, locked until the end of the transaction."""
     return await fetch_one(DatabaseRecord, _LOCKED.format("d.uuid = $1"), database)
 
 
 async def change_provisioning(database: UUID, change: str, *, at: Placement | None = None) -> DatabaseRecord | None:
-    """One that is being provisioned, there if `at` says so, as it is after `change`, an UPDATE's SET; None where it is
-    not, and nothing was changed."""
+    """Applies `change`, an UPDATE's SET, to a database that is being provisioned, at the place `at` if that is given.
+    Returns the record after it; None if there is no such database, and nothing was changed."""
     host_id, name = (None, None) if at is None else (at.host_id, at.name)
     return await fetch_one(DatabaseRecord, _CHANGED.format(change), database, host_id, name)
 
@@ -187,12 +188,12 @@ async def list_owned(team_ids: list[int], *, after: UUID | None, limit: int) -> 
 async def list_some(
     databases: list[UUID], team_ids: list[int], filters: DatabaseFilters, *, after: UUID | None, limit: int
 ) -> list[DatabaseRecord]:
-    """Those of these databases that match and are these teams', in the same order."""
+    """Which of these databases match and belong to these teams, in the same order."""
     return await fetch_all(DatabaseRecord, _PAGE_OF_SOME, databases, team_ids, after, limit, *filters.values)
 
 
 async def which_are_owned(databases: Sequence[UUID], team_ids: list[int]) -> set[UUID]:
-    """Those of these that are these teams', and not deleted."""
+    """Which of these databases belong to these teams, and are not deleted."""
     found = await fetch_values(
         UUID,
         "SELECT uuid FROM databases"
@@ -244,8 +245,8 @@ class _Names(msgspec.Struct, frozen=True):
 
 
 async def names_of(databases: list[UUID]) -> dict[UUID, tuple[str, str | None]]:
-    """What databases and their teams are called, for operators, who read uuids badly. By uuid; what is not in our
-    records is left out."""
+    """The names of databases and their teams by uuid, for operators, who read uuids badly. A database that is not in
+    our records is left out."""
     found = await fetch_all(
         _Names,
         "SELECT d.uuid, d.name, t.name AS team FROM databases d LEFT JOIN teams t ON t.id = d.team_id"

@@ -1,7 +1,8 @@
-"""Databases of nobody's that are needed for a while: backups are restored into them to be proven.
+"""Databases that belong to nobody and are needed for a while: backups are restored into them to be proven.
 
-A row like that of a discarded member of the pool: it is born `deleted`, with a moment at which it is destroyed at the
-latest. So whatever dies, what lies on the host has a record, and goes by the same workflow as every deleted database.
+Each has a row like that of a discarded member of the pool: it is born `deleted`, with a moment at which it is destroyed
+at the latest. So whatever dies, what lies on the host has a record, and goes by the same workflow as every deleted
+database.
 """
 
 from datetime import timedelta
@@ -19,14 +20,14 @@ from app.outbox.workflow_starts import UPKEEP
 from app.store.session import execute, transaction
 
 CONNECTIONS = 4
-"""Its limit: a load and a comparison use fewer."""
+"""The connection limit of such a database: a load and a comparison use fewer."""
 
 
 class ScratchPurpose(StrEnum):
     PROOF = "proof"
-    """Of a backup: a restore test."""
+    """A restore test of a backup."""
     RESTORE = "restore"
-    """In place: the backup is proven before anything of the database is touched."""
+    """A restore in place: the backup is proven before anything of the database is touched."""
 
 
 async def add_scratch(
@@ -59,7 +60,7 @@ async def add_scratch(
 
 
 async def prolong_scratch(scratch: UUID, lasting: timedelta) -> bool:
-    """It is needed for so long from now on. False for one that is due to be destroyed, or gone."""
+    """Keeps the database for `lasting` from now on. False for one that is due to be destroyed, or gone."""
     return bool(
         await execute(
             "UPDATE databases SET destroy_at = clock_timestamp() + $2::interval WHERE uuid = $1"
@@ -71,7 +72,7 @@ async def prolong_scratch(scratch: UUID, lasting: timedelta) -> bool:
 
 
 async def end_scratch(scratch: UUID) -> None:
-    """Nobody needs it any more: has it destroyed. May be repeated."""
+    """Has the database destroyed: nobody needs it any more. May be repeated."""
     async with transaction():
         record = await records.find_for_update(scratch)
         ended = await execute(

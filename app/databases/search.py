@@ -2,9 +2,9 @@
 
 Each filter has an index that holds a team's databases with one value in the order of lists. A search walks one of them
 and leaves out what doesn't match the other filters. Where there are several it walks the one whose next rows reach back
-furthest, as the indexes alone say: whatever as many rows of another list would show is among them. If the page isn't
-filled then, nor the list at its end, it is walked further. That costs about what the best list costs, and never more
-than a fixed number of rows. The order of an index is such that no other one has it: no plan may walk another.
+furthest, as the indexes alone say: whatever as many rows of another list would show is among them. If then the page
+isn't filled and the list isn't at its end, the search walks it further. That costs about what the best list costs, and
+never more than a fixed number of rows. Each index has an order that no other one has: no plan may walk another.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,34 +24,34 @@ page."""
 NAMES = dict(zip(STEPS, (12_000, 20_000, 200_000, 1_000_000), strict=True))
 """How many names are looked at in the place of a step's rows, where nothing else is asked for."""
 _ENTRIES_OF_A_ROW = 10
-"""So many entries of an index cost what one row does."""
+"""How many entries of an index cost as much as one row."""
 _MOST_ROWS = 250_000
-"""That one search looks at altogether: a quarter of a second."""
+"""The most rows that one search looks at altogether: a quarter of a second."""
 _COLUMNS = ("status", "engine", "region", "plan")
 _NOTHING = ("",)
 
 
 class Walk(msgspec.Struct, frozen=True):
-    """One list for each of the values."""
+    """A way through the databases: one list for each of the values."""
 
     name: str
     values: Sequence[str] = _NOTHING
 
     def rows(self, step: int) -> int:
-        """How many of each team are looked at, or entries that cost as much."""
+        """How many rows of each team a step looks at, or as many as its entries cost."""
         return (NAMES[step] // _ENTRIES_OF_A_ROW if self.name == "name alone" else step) * len(self.values)
 
 
 class _Found(DatabaseRecord, frozen=True, kw_only=True):
     beyond: bool
-    """Of one that says only that its list goes on from there."""
+    """True for a row that says only that its list goes on from there."""
 
 
 async def search(
     team_ids: list[int], filters: DatabaseFilters, *, after: UUID | None, limit: int
 ) -> list[DatabaseRecord]:
     """These teams' databases that match, newest first, from the one that follows `after` on; none when that is not
-    theirs. Raises `SearchTooWide` when that can't be said without looking at too many."""
+    theirs. Raises `SearchTooWide` when that can't be said without looking at too many rows."""
     rows, walks = 0, list(_walks(filters))
     for step in STEPS:
         if len(walks) > 1:
@@ -77,7 +77,7 @@ def _counted(rows: int) -> int:
 
 
 def _walks(filters: DatabaseFilters) -> Iterator[Walk]:
-    """The lists that have all that match."""
+    """The lists that each have all databases that match."""
     if filters == DatabaseFilters(name=filters.name):
         yield Walk("name alone")
         return
@@ -96,14 +96,15 @@ def _walks(filters: DatabaseFilters) -> Iterator[Walk]:
 
 
 def _in_turn(walk: Walk, step: int) -> tuple[Walk, ...]:
-    """Many may have a name that begins so: then the newest of all show them. The first step looks there already."""
+    """The lists to walk in this step. Many names may begin as asked: then the newest databases of all show them. The
+    first step looks there already."""
     return (Walk("all"), walk) if walk.name == "name alone" and step > STEPS[0] else (walk,)
 
 
 async def _furthest(
     walks: Sequence[Walk], step: int, team_ids: list[int], after: UUID | None, filters: DatabaseFilters
 ) -> Walk:
-    """The one of which so many rows reach back furthest, or that ends before."""
+    """The walk whose rows of this step reach back furthest, or that ends before."""
     lists = [(place, walk.name, value) for place, walk in enumerate(walks) for value in walk.values]
     places, names, values = (list(column) for column in zip(*lists, strict=True))
     return walks[await fetch_value(int, REACHES[step], team_ids, after, places, names, filters.name, values) or 0]
@@ -208,7 +209,8 @@ def _statement(walk: str, step: int, *, order: str = "d.rank DESC", **words: str
 
 
 def _name_alone(step: int) -> str:
-    """Nothing else has to match: the page is the first of them, behind what says that they are all."""
+    """The statement where nothing else has to match: the page is the first of the rows, behind the one that says that
+    they are all."""
     many = f"CASE WHEN {_SEEN} < {_MOST} THEN {step} + 1 ELSE 0 END"
     return _statement(_BY_NAME_ALONE, step, many=many, most=f"LIMIT {_MOST} + 1")
 
@@ -224,7 +226,7 @@ STATEMENTS = {
         *((column, _statement(_BY_VALUE, step, column=column)) for column in _COLUMNS),
     )
 }
-"""By the list that is walked, and the step."""
+"""The statements by the list that is walked, and the step."""
 
 # The position of the row with which the next step begins, from an index alone.
 _NEXT = "(SELECT position {list} OFFSET (SELECT {{step}}) LIMIT 1)"
@@ -245,4 +247,5 @@ CROSS JOIN LATERAL (
 GROUP BY one.place ORDER BY max(coalesce(next, 0)), one.place LIMIT 1
 """  # noqa: S608
 REACHES = {step: planned_once(_REACH.format(step=step)) for step in STEPS}
-"""Of several lists the one that reaches back furthest in so many rows, by its place among them."""
+"""The statements by step. Each says which of several lists reaches back furthest in so many rows, by its place among
+them."""

@@ -20,7 +20,8 @@ from app.store.session import execute, fetch_scalar, fetch_value, transaction
 
 
 class MadeElsewhere(Exception):
-    """What was made lies where the database is placed no more. The next attempt reads where that is by now."""
+    """The database was made at a place that is not its own any more. The next attempt reads where it is placed by
+    now."""
 
 
 async def change(
@@ -31,8 +32,8 @@ async def change(
     expires_at: datetime | None,
     labels: Sequence[str],
 ) -> None:
-    """With the row locked. Only our own row changes: the name on the host is opaque. Another moment of its end is
-    announced anew."""
+    """Changes the row, which must be locked. Only our own row changes: the name on the host is opaque. Another
+    `expires_at` is announced anew."""
     await execute(
         """
         UPDATE databases SET name = $2, deletion_protection = $3, expires_at = $4, labels = $5, updated_at = now(),
@@ -57,13 +58,14 @@ async def begin_remote(database: UUID) -> DatabaseRecord:
 
 
 async def note_remote(database_id: int) -> None:
-    """From now on something may lie on the host of a database whose row is locked."""
+    """Records that from now on something may lie on the host of a database whose row is locked."""
     await execute("UPDATE databases SET remote_since = coalesce(remote_since, now()) WHERE id = $1", database_id)
 
 
 async def mark_active(database: UUID, at: Placement) -> DatabaseRecord | None:
-    """`provisioning` to `active`: the row as it is then, None where it is active already. Raises `NotWanted` for a
-    deleted one, `MadeElsewhere` for one that isn't placed `at` where it was made: an attempt may outlive its move."""
+    """Changes `provisioning` to `active`. Returns the row as it is then, None where it is active already. Raises
+    `NotWanted` for a deleted database, `MadeElsewhere` for one that isn't placed at `at`, where it was made: an attempt
+    may outlive its move."""
     record = await records.change_provisioning(
         database, "status = 'active', provisioned_at = now(), updated_at = now(), restoring_at = NULL", at=at
     )
@@ -75,10 +77,10 @@ async def mark_active(database: UUID, at: Placement) -> DatabaseRecord | None:
 
 
 async def mark_deleted(database_id: int, *, grace: timedelta, cancelled_jobs: int) -> datetime:
-    """Any status to `deleted`, with the row locked. Returns when its data is destroyed: by our own database's clock,
-    which decides whether that moment has passed, whatever this process's clock shows. Both moments are later than all
-    that was done under the lock before, such as a backup of an earlier deletion: this transaction may have begun before
-    that."""
+    """Changes any status to `deleted`, with the row locked. Returns when its data is destroyed: by our own database's
+    clock, which decides whether that moment has passed, whatever this process's clock shows. Both moments are later
+    than all that was done under the lock before, such as a backup of an earlier deletion: this transaction may have
+    begun before that."""
     return await fetch_scalar(
         datetime,
         """
@@ -93,8 +95,8 @@ async def mark_deleted(database_id: int, *, grace: timedelta, cancelled_jobs: in
 
 
 async def record_revoked(database: UUID) -> None:
-    """The access to a deleted database has ended; nothing happens to one that was undeleted meanwhile. Call it under
-    the database's lock: nothing lets the tenant in before the row says so."""
+    """Records that the access to a deleted database has ended; nothing happens to one that was undeleted meanwhile.
+    Call it under the database's lock: nothing lets the tenant in before the row says so."""
     async with transaction():
         record = await records.find_for_update(database)
         if record is None or record.status is not DatabaseStatus.DELETED:
@@ -105,8 +107,8 @@ async def record_revoked(database: UUID) -> None:
 
 
 async def record_destroyed(database: UUID) -> bool:
-    """The data of a deleted database is gone. The password is deleted too: nothing is left that it opens. False when
-    that was recorded before."""
+    """Records that the data of a deleted database is gone. The password is deleted too: nothing is left that it opens.
+    Returns False when that was recorded before."""
     async with transaction():
         destroyed = await fetch_value(
             int,

@@ -18,7 +18,7 @@ from app.quotas.plans import Limits, Plans, limits_in_force
 from app.store.session import Statement
 
 MASK = "********"
-"""In the place of a password that is not shown."""
+"""Shown in the place of a password."""
 _FROZEN = StatusReason(
     code="frozen", message="Its storage reached the limit: it reads and deletes, and writes nothing."
 )
@@ -37,12 +37,12 @@ _PAUSED = {
 
 
 def masked_view(plans: Plans, record: DatabaseRecord) -> DatabaseView:
-    """Without the password: for lists, changes and events."""
+    """The view without the password: for lists, changes and events."""
     return _view(plans, record, MASK)
 
 
 def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseView:
-    """With the password: for create and single get."""
+    """The view with the password: for create and single get."""
     assert record.password_sealed is not None, "a database that is not deleted has a password"
     password = box.open(record.password_sealed, password_place(record.uuid))
     view = _view(plans, record, password)
@@ -54,7 +54,8 @@ def full_view(plans: Plans, record: DatabaseRecord, box: SecretBox) -> DatabaseV
 
 
 def deleted_view(plans: Plans, record: DatabaseRecord, final_backup: UUID | None = None) -> DeletedDatabaseView:
-    """Of a deleted one, without its password; `final_backup` is the uuid of its completed final backup."""
+    """The view of a deleted database, without its password; `final_backup` is the uuid of its completed final
+    backup."""
     assert record.deleted_at is not None, "it is deleted"
     assert record.destroy_at is not None, "a deletion says when"
     return DeletedDatabaseView(
@@ -93,14 +94,14 @@ def _view(plans: Plans, record: DatabaseRecord, password: str) -> DatabaseView:
 
 
 def _limits(plans: Plans, record: DatabaseRecord) -> Limits:
-    """The row has the connections that are in force: users keep theirs where the plan has become smaller than that, and
-    a plan that changed is followed a while later."""
+    """The limits in force. Their connections are the row's: users keep theirs where the plan has become smaller than
+    that, and a plan that changed is followed a while later."""
     limits = limits_in_force(plans, record.plan, record.quotas)
     return msgspec.structs.replace(limits, connection_hard_limit=record.connections)
 
 
 def status_reason(record: DatabaseRecord) -> StatusReason | None:
-    """Why it is not simply open; None where it is, and where its operations say why."""
+    """Why the database is not simply open; None where it is open, and where its operations say why."""
     if record.status is DatabaseStatus.ACTIVE:
         return None if record.frozen_at is None else _FROZEN
     if record.status is not DatabaseStatus.PAUSED:

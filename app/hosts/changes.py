@@ -37,18 +37,18 @@ async def set_aside(engine: Engine, host: str, port: int) -> None:
 
 
 async def drain_host(host_id: int) -> None:
-    """No new database goes there; those that are there stay. Raises `NotFound`."""
+    """Keeps new databases off the host; those that are there stay. Raises `NotFound`."""
     await _set_draining(host_id, True)
 
 
 async def undrain_host(host_id: int) -> None:
-    """New databases may go there again. Raises `NotFound`."""
+    """Lets new databases go to the host again. Raises `NotFound`."""
     await _set_draining(host_id, False)
 
 
 async def change_overcommit(host_id: int, times: int) -> int:
-    """How often each of its connections may be allocated from now on; returns how often it was. What is allocated
-    stays so. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
+    """Sets how often each of the host's connections may be allocated from now on; returns how often it was before. What
+    is allocated stays so. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
     check_overcommit(times)
     before = await fetch_value(
         int, "SELECT connection_overcommit FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR UPDATE", host_id
@@ -60,8 +60,8 @@ async def change_overcommit(host_id: int, times: int) -> int:
 
 
 async def change_storage(host_id: int, gigabytes: int | None) -> int | None:
-    """What its databases may take together from now on, None for no bound; returns what it was. What they take by now
-    stays. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
+    """Sets what the host's databases may take together from now on, None for no bound; returns what it was before. What
+    they take by now stays. Belongs in a transaction. Raises `NotFound`, `InvalidField`."""
     if gigabytes is not None:
         check_storage(gigabytes)
     before = await fetch_one(

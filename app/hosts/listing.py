@@ -24,13 +24,13 @@ class HostSummary(msgspec.Struct, frozen=True, kw_only=True):
     open_connections: int
     """Sessions that were open at the last look; 0 before there was one."""
     connections_short: bool
-    """Those that have more than their share get no more for now."""
+    """The databases that have more than their share get no more for now."""
     connection_room: int
     """What the sum of its databases' connection limits may be."""
     connection_capacity: int
     """Sessions that tenants may have open together."""
     connection_overcommit: int
-    """How often each of them may be allocated."""
+    """How often each of these connections may be allocated."""
     storage_gb: int | None
     """What its databases may take together; None where nobody said."""
     sick_reason: str | None

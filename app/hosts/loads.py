@@ -91,14 +91,15 @@ async def mark_sick(host_id: int, reason: str) -> None:
 
 
 async def mark_recovered(host_id: int) -> None:
-    """A host that answers, and whose time to be passed over has run out: what waits on it may be given out again."""
+    """Ends the sickness of a host that answers, if its time to be passed over has run out: what waits on it may be
+    given out again."""
     await execute(
         "UPDATE engine_hosts SET sick_until = NULL, sick_reason = NULL WHERE id = $1 AND sick_until <= now()", host_id
     )
 
 
 async def mark_well(host_id: int) -> None:
-    """A host on which something just succeeded is placed on again."""
+    """Lets databases be placed again on a host on which something just succeeded."""
     await execute(
         "UPDATE engine_hosts SET sick_until = NULL, sick_reason = NULL WHERE id = $1 AND sick_until IS NOT NULL",
         host_id,

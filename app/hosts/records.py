@@ -17,7 +17,7 @@ class Host(msgspec.Struct, frozen=True):
 
 
 async def registered_hosts(region: str | None = None) -> list[Host]:
-    """All of them, or those of one region."""
+    """All registered hosts, or those of one region."""
     return await fetch_all(
         Host,
         "SELECT id, engine, region, host || ':' || port AS address FROM engine_hosts"
@@ -27,7 +27,7 @@ async def registered_hosts(region: str | None = None) -> list[Host]:
 
 
 async def open_hosts(engine: Engine, region: str | None) -> list[int]:
-    """The ids of those that take new databases."""
+    """The ids of the hosts that take new databases."""
     return await fetch_values(
         int,
         "SELECT id FROM engine_hosts WHERE engine = $1 AND ($2::text IS NULL OR region = $2) AND NOT draining"
@@ -38,7 +38,7 @@ async def open_hosts(engine: Engine, region: str | None) -> list[int]:
 
 
 async def lock_host(host_id: int) -> None:
-    """Nothing is placed there until the end of the transaction."""
+    """Locks the host: nothing is placed there until the end of the transaction."""
     await execute("SELECT 1 FROM engine_hosts WHERE id = $1 FOR NO KEY UPDATE", host_id)
 
 
@@ -48,9 +48,9 @@ class ServedRegion(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     region: str
     open: bool
-    """One of them takes new databases."""
+    """One of its hosts takes new databases."""
     extensions_json: str
-    """Of each that does: what a tenant may add there."""
+    """For each host that does: what a tenant may add there."""
 
     @property
     def extensions(self) -> list[list[str]]:
@@ -58,7 +58,7 @@ class ServedRegion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def list_served(engine: Engine | None = None) -> list[ServedRegion]:
-    """By engine and region. Hosts that were set aside are no part of it."""
+    """The served regions, by engine and region. Hosts that were set aside are left out."""
     return await fetch_all(
         ServedRegion,
         """
@@ -78,7 +78,7 @@ async def check_known(host: str) -> None:
 
 
 async def known_regions() -> list[str]:
-    """Those of all hosts that ever were."""
+    """The regions of all hosts that ever were registered."""
     return await fetch_values(str, "SELECT DISTINCT region FROM engine_hosts ORDER BY region")
 
 
@@ -90,14 +90,14 @@ async def is_served(engine: Engine, region: str) -> bool:
 
 
 async def change_port(engine: Engine, host: str, port: int, *, last: int) -> None:
-    """The same server at a new port: its databases are still on it."""
+    """Records the new port of a server that stays the same: its databases are still on it."""
     await execute(
         "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND port = $4", engine, host, port, last
     )
 
 
 async def find_again(engine: Engine, host: str, port: int, region: str) -> None:
-    """A host of that region which was set aside comes back at this port, wherever it listened before."""
+    """Records that a host of this region which was set aside is back at this port, wherever it listened before."""
     await execute(
         "UPDATE engine_hosts SET port = $3 WHERE engine = $1 AND host = $2 AND region = $4"
         " AND sick_until = 'infinity' AND NOT EXISTS"
@@ -110,7 +110,7 @@ async def find_again(engine: Engine, host: str, port: int, region: str) -> None:
 
 
 async def is_draining(engine: Engine, host: str, port: int) -> bool:
-    """Whether it takes no new databases; False for one that is not registered."""
+    """Whether the host takes no new databases; False for one that is not registered."""
     draining = await fetch_value(
         bool, "SELECT draining FROM engine_hosts WHERE engine = $1 AND host = $2 AND port = $3", engine, host, port
     )
@@ -132,14 +132,14 @@ class HostVersion(msgspec.Struct, frozen=True):
 
 
 async def version_of(host_id: int) -> HostVersion:
-    """Of a host that databases lie on."""
+    """The version of a host that databases lie on."""
     found = await fetch_one(HostVersion, _VERSIONS + " WHERE id = $1", host_id)
     assert found is not None, "databases refer to it"
     return found
 
 
 async def host_versions() -> list[HostVersion]:
-    """Of all registered hosts."""
+    """The versions of all registered hosts."""
     return await fetch_all(HostVersion, _VERSIONS + " WHERE removed_at IS NULL ORDER BY id")
 
 
@@ -149,7 +149,7 @@ async def served_regions() -> list[str]:
 
 
 async def note_extensions(host_id: int, extensions: list[str]) -> None:
-    """What a host's tenants may add to their databases, as it was just asked."""
+    """Records what a host's tenants may add to their databases, as the host was just asked."""
     await execute(
         "UPDATE engine_hosts SET extensions = $2 WHERE id = $1 AND extensions IS DISTINCT FROM $2", host_id, extensions
     )
@@ -163,7 +163,7 @@ async def offered_extensions() -> frozenset[str]:
 
 
 async def tls_of(engine: Engine, host: str, port: int) -> TlsPolicy | None:
-    """Of the host that tenants know by this address; None when none is registered."""
+    """The TLS policy of the host that tenants know by this address; None when no such host is registered."""
     return await fetch_one(
         TlsPolicy,
         "SELECT tls AS mode, tls_ca AS ca FROM engine_hosts"

@@ -20,7 +20,7 @@ from app.hosts.records import note_extensions
 from app.store.session import fetch_value
 
 DEFAULT_CAPACITY = 1000
-"""Databases on one host, unless the operator says otherwise."""
+"""The most databases on one host, unless the operator says otherwise."""
 DEFAULT_OVERCOMMIT = 10
 """How often each connection of a new host may be allocated, unless the operator says otherwise."""
 
@@ -89,7 +89,8 @@ async def examine(new: NewHost, extensions: Sequence[str] = (), *, field: str = 
 
 
 async def register(box: SecretBox, examined: ExaminedHost) -> HostAdded:
-    """In the transaction of the change. Raises `InvalidField` for a host that is registered in another region."""
+    """Registers an examined host, in the transaction of the change. Raises `InvalidField` for a host that is registered
+    in another region."""
     new, facts = examined.new, examined.facts
     host_id = await _write(box, new, facts)
     await note_extensions(host_id, examined.extensions)
@@ -98,8 +99,8 @@ async def register(box: SecretBox, examined: ExaminedHost) -> HostAdded:
 
 
 def usual_tls(admin_host: str) -> TlsPolicy:
-    """For a host of which nothing is said: the server's certificate is verified, unless the way to it doesn't leave
-    this machine."""
+    """The TLS policy of a host for which none is given: the server's certificate is verified, unless the way to it
+    doesn't leave this machine."""
     return PLAIN if _is_loopback(admin_host) else TlsPolicy(mode=TlsMode.VERIFY_FULL)
 
 

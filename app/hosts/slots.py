@@ -1,5 +1,5 @@
-"""How many steps of one process work on an engine host at the same time: one that answers nobody takes none of the
-others' places, and one team takes none of the other teams'."""
+"""How many steps of one process work on an engine host at the same time: a host that answers nobody takes none of the
+other hosts' places, and a team takes none of the other teams'."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable
@@ -13,9 +13,9 @@ from app.engines.base import HostUnavailable
 HOST_SLOTS = 8
 """More than this many CREATE DATABASE together make a PostgreSQL server slower, not faster."""
 TEAM_SLOTS = HOST_SLOTS // 2
-"""Of them, for steps whose duration their tenant decides, by the tables and sessions that it has."""
+"""How many of them are for a team's steps whose duration the tenant decides, by the tables and sessions that it has."""
 REMOVALS = 2
-"""Of them, for removals: each may take minutes, and nobody waits for it."""
+"""How many of them are for removals: each may take minutes, and nobody waits for it."""
 TEAM_REMOVALS = 1
 _PATIENCE_SECONDS = 5.0
 """A step takes a fraction of a second: when none has come to its end for so long, waiting is in vain."""
@@ -42,14 +42,14 @@ class HostSlots:
 
     @asynccontextmanager
     async def slot(self, host_id: int) -> AsyncIterator[None]:
-        """For the block. Raises `HostUnavailable` when the host is stuck."""
+        """Holds a slot of the host for the block. Raises `HostUnavailable` when the host is stuck."""
         async with self._of_hosts.place(host_id, lambda: self._stuck(host_id)):
             yield
 
     @asynccontextmanager
     async def team_slot(self, host_id: int, team_id: int | None) -> AsyncIterator[None]:
-        """The same for a step that may take long for its tenant's own making. What is nobody's has no share. Raises
-        `SlotsTaken` too."""
+        """The same for a step that may take long because of its tenant. A step of no team needs the host's slot alone.
+        Raises `SlotsTaken` too."""
         async with AsyncExitStack() as held:
             if team_id is not None:
                 of_team = self._of_teams.place((host_id, team_id), _taken("steps of the team"))
@@ -89,12 +89,12 @@ class _Places(Generic[Key]):
         self._slots = Limiter[Key](per_key)
         self._patience = patience
         self._answered_at: dict[Key, float] = {}
-        """When a step last ended otherwise than for want of an answer, or began when none was at work. Of the keys with
-        steps at work."""
+        """When a step last ended otherwise than for want of an answer, or began when none was at work; for the keys
+        with steps at work."""
 
     @asynccontextmanager
     async def place(self, key: Key, refusal: Callable[[], Exception]) -> AsyncIterator[None]:
-        """For the block. Raises `refusal` where waiting is in vain."""
+        """Holds a slot for the block. Raises `refusal` where waiting is in vain."""
         async with AsyncExitStack() as held:
             held.callback(self._forget_if_idle, key)
             await self._enter(held, key, refusal)

@@ -63,7 +63,7 @@ async def accept(
 
     `revision` is what the change has to reach; `undo` what a cancellation needs, None where it can't be cancelled;
     `not_before` when it can end at the earliest; `taken` how many of its steps this transaction has taken; `without`
-    those that this one doesn't have.
+    the steps that this operation doesn't have.
     """
     if database.team_id is None:
         return None
@@ -96,8 +96,8 @@ async def accept(
 
 
 def insertion(type: OperationType, database: Subject, *, at: datetime, uuid: UUID | None = None) -> Statement:
-    """A step of a change that is done as soon as it is accepted: its operation is born `succeeded`. `at` is that
-    moment, `uuid` what the operation is to be called. Nothing is announced: nobody can know of it yet."""
+    """The statement for a change that is done as soon as it is accepted: its operation is born `succeeded`. `at` is
+    that moment, `uuid` the operation's uuid. Nothing is announced: nobody can know of it yet."""
     assert database.team_id is not None, "nobody sees what happens to a database without a team"
     client = _client()
     first, *others = (step.name for step in KINDS[type].steps)

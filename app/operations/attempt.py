@@ -13,8 +13,8 @@ class Attempt(msgspec.Struct, kw_only=True):
     activity: str
     began: datetime
     counted: bool = False
-    """Whether the operation's row has it."""
+    """Whether the operation's row counts it."""
 
 
 current: ContextVar[Attempt | None] = ContextVar("operation_attempt", default=None)
-"""None outside an activity."""
+"""The current task's attempt; None outside an activity."""

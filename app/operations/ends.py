@@ -23,7 +23,8 @@ async def finish(
     workflow_id: str | None = None,
 ) -> int:
     """Ends the open operations of these types on the database, in a transaction that has its row locked; returns how
-    many there were. `revision` leaves alone those that are to reach a later one; `workflow_id` names a single one's."""
+    many there were. `revision` leaves alone operations that are to reach a later one; `workflow_id` selects the
+    operation of that workflow alone."""
     ended = 0
     for record in await open_on(database_id, types):
         later = revision is not None and record.revision > revision
@@ -34,7 +35,7 @@ async def finish(
 
 
 async def end(record: OperationRecord, status: OperationStatus, *, because: ReasonCode | None = None) -> None:
-    """The same for one whose row is locked."""
+    """Ends one operation, whose row is locked."""
     now = attempt.current.get()
     mine = now if now is not None and now.workflow_id == record.workflow_id else None
     why: Reason | None = None if because is None else reason(because)
@@ -44,7 +45,7 @@ async def end(record: OperationRecord, status: OperationStatus, *, because: Reas
 def ended_steps(
     record: OperationRecord, status: OperationStatus, at: datetime, mine: Attempt | None = None
 ) -> list[Step]:
-    """The steps of an operation that ends like this; `mine` is the attempt that ends it."""
+    """The steps of an operation that ends with this status; `mine` is the attempt that ends it."""
     kind = KINDS[record.type]
     taken = kind.step_of(mine.activity) if mine is not None else None
     steps = []
@@ -76,7 +77,7 @@ def _ended(step: Step, status: OperationStatus, at: datetime) -> Step:
 
 
 async def delete_old_operations(most: int, age: timedelta) -> int:
-    """Those that ended longer ago than that. See `app.upkeep.sweep`."""
+    """Deletes at most `most` operations that ended longer ago than `age`; returns how many. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM operations WHERE id IN (

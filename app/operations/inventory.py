@@ -25,7 +25,7 @@ class OperationLine(msgspec.Struct, kw_only=True):
     team: str
     overdue: bool
     step: str | None
-    """The first that is not done; None where all are."""
+    """The first step that is not done; None where all are."""
     reason: str | None
     created_at: datetime
     finished_at: datetime | None
@@ -81,7 +81,8 @@ async def list_lines(filters: OperatorFilters, limit: int | None = None) -> list
 
 
 async def list_page(filters: OperatorFilters, *, after: UUID | None, limit: int) -> list[OperatorRecord]:
-    """The matching operations, newest first, from the one that follows `after` on; none when there is no such one."""
+    """The matching operations, newest first, from the one that follows `after` on; none when there is no such
+    operation."""
     return await fetch_all(OperatorRecord, _PAGE, *_values(filters), after, limit)
 
 

@@ -47,13 +47,13 @@ class StepStatus(StrEnum):
 
 
 class StepKind(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a kind."""
+    """A step of a kind of operation."""
 
     name: str
     activities: tuple[str, ...] = ()
-    """Those that take it. Each call of the first one is an attempt."""
+    """The activities that take the step. Each call of the first one is an attempt."""
     time_limit: timedelta = timedelta(seconds=60)
-    """How long an attempt may take, or how long between two reports of one that says how far it is."""
+    """How long an attempt may take; for an attempt that reports how far it is, the time between two reports."""
     irrevocable: bool = False
     """Once it has begun, the operation can't be cancelled."""
 
@@ -66,7 +66,7 @@ class OperationKind(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[StepKind, ...]
     """In their order."""
     deadline: timedelta
-    """When it is overdue, from its acceptance or from the end of what it has to wait out."""
+    """How long after its acceptance, or after the end of what it has to wait out, it is overdue."""
 
     def step_of(self, activity: str) -> StepKind | None:
         """The step that this activity takes."""
@@ -75,7 +75,7 @@ class OperationKind(msgspec.Struct, frozen=True, kw_only=True):
 
 _SOON = timedelta(minutes=2)
 _HOURS = timedelta(hours=2)
-"""For what takes as long as the data is large."""
+"""The deadline of operations that take longer the more data there is."""
 _UNREPORTED = timedelta(hours=12)
 """What is built and compared after the last byte may take hours too."""
 _MADE = (

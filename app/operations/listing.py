@@ -69,7 +69,7 @@ _FILTERED_OF_DATABASE = _FILTERED.format(
 async def list_owned(
     team_ids: list[int], filters: OperationFilters, *, after: UUID | None, limit: int
 ) -> list[OperationRecord]:
-    """These teams', newest first, from the one that follows `after` on; none when that is not theirs."""
+    """These teams' operations, newest first, from the one that follows `after` on; none when that is not theirs."""
     of_database = () if filters.database is None else (filters.database,)
     if filters.type is None and filters.status is None:
         statement = _OF_DATABASE if of_database else _OF_TEAM
@@ -81,7 +81,7 @@ async def list_owned(
 
 
 async def team_of(operation: UUID, team_ids: list[int]) -> int | None:
-    """Which of these teams has it."""
+    """Which of these teams has the operation."""
     return await fetch_value(
         int, "SELECT team_id FROM operations WHERE uuid = $1 AND team_id = any($2::bigint[])", operation, team_ids
     )

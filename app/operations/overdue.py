@@ -7,7 +7,7 @@ from app.outbox.event_types import EventType
 from app.store.session import execute, fetch_all, transaction
 
 _MOST = 100
-"""In one transaction."""
+"""The most operations that are reported in one transaction."""
 
 _OVERDUE = f"""
 SELECT {COLUMNS} FROM operations o JOIN databases d ON d.id = o.database_id

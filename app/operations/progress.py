@@ -1,6 +1,6 @@
 """How far an operation has come, written by those who take its steps, and why it waits.
 
-Written when something changes, not at each look: a step that ends within a moment leaves its end alone.
+It is written when something changes, not at each look: of a step that ends within a moment, only the end is written.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from app.store.session import transaction
 
 
 async def begin_step(database_id: int, type: OperationType, step: str) -> None:
-    """The step begins, in the transaction that makes it begin; those before it are done."""
+    """Records that the step begins, in the transaction that makes it begin; the steps before it are done."""
     for record in await open_on(database_id, (type,)):
         await write(record, OperationStatus.RUNNING, _begun(record, step), reason=None)
 
@@ -33,7 +33,8 @@ async def begin_step(database_id: int, type: OperationType, step: str) -> None:
 async def wait_out(
     database_id: int, type: OperationType, step: str, code: ReasonCode, *, until: datetime | None
 ) -> None:
-    """The step is to wait until that moment, in the transaction that knows of it; those before it are done."""
+    """Records that the step is to wait until `until`, in the transaction that knows of it; the steps before it are
+    done."""
     for record in await open_on(database_id, (type,)):
         over = until is None or until <= record.read_at
         status = OperationStatus.RUNNING if over else OperationStatus.WAITING
@@ -42,24 +43,24 @@ async def wait_out(
 
 
 async def end_step(record: OperationRecord, step: str) -> None:
-    """The step of a locked operation is done, and nobody has taken the next one yet."""
+    """Records that the step of a locked operation is done, and nobody has taken the next one yet."""
     steps = [_succeeded(one, record.read_at) if one.name == step else one for one in record.steps]
     await write(record, OperationStatus.PENDING, steps, reason=None)
 
 
 async def begin(record: OperationRecord, step: str, progress: OperationProgress | None = None) -> None:
-    """As `begin_step`, of an operation that is locked."""
+    """The same as `begin_step`, for an operation that is locked."""
     await write(record, OperationStatus.RUNNING, _begun(record, step), reason=_cancelling(record), progress=progress)
 
 
 async def advance(record: OperationRecord, progress: OperationProgress) -> None:
-    """More of a locked operation is done."""
+    """Records that more of a locked operation is done."""
     if record.progress != progress:
         await write(record, record.status, record.steps, reason=record.stored_reason, progress=progress)
 
 
 async def note_attempt(attempt: Attempt) -> None:
-    """The attempt is under way, and takes a while."""
+    """Records that the attempt is under way, and takes a while."""
     async with transaction():
         record = await open_of_workflow(attempt.workflow_id)
         step = _open_step(record, attempt)
@@ -71,7 +72,7 @@ async def note_attempt(attempt: Attempt) -> None:
 
 
 async def note_failure(attempt: Attempt, code: ReasonCode) -> None:
-    """The attempt failed, and the next one comes after a pause."""
+    """Records that the attempt failed, and the next one comes after a pause."""
     async with transaction():
         record = await open_of_workflow(attempt.workflow_id)
         step = _open_step(record, attempt)
@@ -85,7 +86,7 @@ async def note_failure(attempt: Attempt, code: ReasonCode) -> None:
 
 
 async def note_unstarted(workflow_ids: Sequence[str]) -> None:
-    """These workflows are still to be started: what runs them can't be reached."""
+    """Records that these workflows are still to be started: what runs them can't be reached."""
     if not workflow_ids:
         return
     async with transaction():
@@ -96,7 +97,7 @@ async def note_unstarted(workflow_ids: Sequence[str]) -> None:
 
 
 async def note_started(workflow_ids: Sequence[str]) -> None:
-    """The opposite, for those of which it was said."""
+    """Takes back what `note_unstarted` recorded, where it did."""
     if not workflow_ids:
         return
     async with transaction():
@@ -118,7 +119,7 @@ def _open_step(record: OperationRecord | None, attempt: Attempt) -> str | None:
 
 
 def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None) -> list[Step]:
-    """The steps when this one runs."""
+    """The steps of the operation once this one runs."""
     names = [step.name for step in record.steps]
     before = set(names[: names.index(name)])
     steps = []

@@ -83,7 +83,8 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> Reason | None:
-        """Why it waits, or ended otherwise than it was asked for. What nobody works on can't say so: its age does."""
+        """Why it waits, or ended otherwise than it was asked for. An operation that nobody works on can't say so: its
+        age does."""
         if self.reason_json is not None or self.ended:
             return self.stored_reason
         silent = self.read_at - self.changed_at
@@ -107,13 +108,13 @@ class OperationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cancellable(self) -> bool:
-        """By clients, as far as the row says. What no client asked for, only operators cancel: a pause by one of them,
-        or for a limit, is not its tenant's to lift."""
+        """Whether clients can cancel it, as far as the row says. What no client asked for, only operators cancel: a
+        pause by one of them, or for a limit, is not its tenant's to lift."""
         return self.user_id is not None and self.undoable
 
     @property
     def undoable(self) -> bool:
-        """By operators, as far as the row says."""
+        """Whether operators can cancel it, as far as the row says."""
         return not self.ended and self.undo is not None and self.irrevocable_step is None
 
     @property
@@ -148,13 +149,13 @@ async def find(operation: UUID, *, lock: bool = False) -> OperationRecord | None
 
 
 async def find_owned(operation: UUID, team_ids: list[int]) -> OperationRecord | None:
-    """One on a database of these teams', deleted or not."""
+    """The operation, if it is on a database of these teams, deleted or not."""
     sql = f"{_SELECT} WHERE o.uuid = $1 AND o.team_id = any($2::bigint[])"
     return found(await fetch_one(OperationRecord, sql, operation, team_ids))
 
 
 async def find_latest(database: UUID, *types: OperationType) -> OperationRecord | None:
-    """The newest of these types on the database."""
+    """The newest operation of these types on the database."""
     return await fetch_one(
         OperationRecord,
         f"{_SELECT} WHERE d.uuid = $1 AND o.type = any($2::text[]) ORDER BY o.id DESC LIMIT 1",
@@ -164,7 +165,7 @@ async def find_latest(database: UUID, *types: OperationType) -> OperationRecord 
 
 
 async def open_on(database_id: int, types: Collection[OperationType] = tuple(OperationType)) -> list[OperationRecord]:
-    """Those of these types on the database that have not ended, oldest first, locked until the end of the
+    """The operations of these types on the database that have not ended, oldest first, locked until the end of the
     transaction."""
     return await fetch_all(
         OperationRecord,
@@ -176,15 +177,15 @@ async def open_on(database_id: int, types: Collection[OperationType] = tuple(Ope
 
 
 async def open_of_workflow(workflow_id: str) -> OperationRecord | None:
-    """The one that the workflow works on, unless it has ended; locked until the end of the transaction."""
+    """The operation that the workflow works on, unless it has ended; locked until the end of the transaction."""
     return await fetch_one(
         OperationRecord, f"{_SELECT} WHERE o.workflow_id = $1 AND o.finished_at IS NULL {_LOCK}", workflow_id
     )
 
 
 async def find_of_workflow(database: UUID, workflow_id: str) -> OperationRecord | None:
-    """The newest on the database that the workflow works on, or has worked on, restarts of it included. No index names
-    the workflows of those that have ended."""
+    """The newest operation on the database that the workflow works on, or has worked on, restarts of it included. No
+    index names the workflows of operations that have ended."""
     return await fetch_one(
         OperationRecord,
         f"{_SELECT} WHERE o.database_id = (SELECT id FROM databases WHERE uuid = $1)"  # noqa: S608 - our own words
@@ -195,8 +196,8 @@ async def find_of_workflow(database: UUID, workflow_id: str) -> OperationRecord 
 
 
 async def find_unstarted(workflow_ids: Sequence[str]) -> list[OperationRecord]:
-    """Those that wait for one of these workflows to begin, locked until the end of the transaction; one that another
-    transaction has locked is passed over."""
+    """The operations that wait for one of these workflows to begin, locked until the end of the transaction; one that
+    another transaction has locked is passed over."""
     return await fetch_all(
         OperationRecord,
         f"{_SELECT} WHERE o.workflow_id = any($1::text[]) AND o.finished_at IS NULL AND o.status = 'pending'"
@@ -234,7 +235,7 @@ async def write(
 
 
 async def note_cancellation(record: OperationRecord) -> None:
-    """Somebody wants the operation, which is locked, to stop; its end is still to be found out."""
+    """Records that somebody wants a locked operation to stop; its end is still to be found out."""
     await execute(
         "UPDATE operations SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()) WHERE id = $1",
         record.id,
@@ -253,7 +254,7 @@ async def has_later(record: OperationRecord) -> bool:
 
 
 async def move(database_id: int, types: Collection[OperationType], workflow_id: str) -> bool:
-    """Another workflow works on the open ones from now on. Says whether there are any."""
+    """Has another workflow work on the open operations of these types from now on. Returns whether there are any."""
     moved = await fetch_values(
         int,
         "UPDATE operations SET workflow_id = $3, changed_at = clock_timestamp()"
@@ -266,7 +267,8 @@ async def move(database_id: int, types: Collection[OperationType], workflow_id: 
 
 
 async def rename_workflow(workflow_id: str, restarted: str) -> None:
-    """A restarted workflow works on the open operation of the one with that id, or of an earlier restart of it."""
+    """Has a restarted workflow work on the open operation of the workflow with this id, or of an earlier restart of
+    it."""
     await execute(
         "UPDATE operations SET workflow_id = $2, changed_at = clock_timestamp()"
         " WHERE (workflow_id = $1 OR starts_with(workflow_id, $1 || '/')) AND finished_at IS NULL",

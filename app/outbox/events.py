@@ -41,7 +41,8 @@ SELECT $1, $2, $3::bigint, $4::bigint, $5::jsonb, $6 WHERE {condition} RETURNING
 
 
 async def append(kind: EventType, *, team_id: int, database_id: int | None, data: msgspec.Struct) -> None:
-    """Call it inside the transaction of the change. `data` is the resource as clients see it, without secrets."""
+    """Writes an event. Call it inside the transaction of the change. `data` is the resource as clients see it, without
+    secrets."""
     event = _arguments(kind, team_id, database_id, data)
     await execute(_INSERT.format(condition="true") + "pg_notify($7, '')", *event, CHANNEL)
 
@@ -78,8 +79,8 @@ async def notify_dispatcher() -> None:
 
 
 async def delete_old_events(limit: int, age: timedelta) -> int:
-    """Those older than that which were dispatched, after their deliveries: one that is pending still sends the event.
-    See `app.upkeep.sweep`."""
+    """Deletes dispatched events that are older than `age`, after their deliveries: a delivery that is pending still
+    sends the event. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM events WHERE id IN (

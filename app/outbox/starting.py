@@ -38,10 +38,10 @@ UPKEEP_FAIRNESS = "upkeep"
 _RPC_TIMEOUT = timedelta(seconds=3)
 _MAX_CONCURRENT_STARTS = 16
 _KEYWORD_CHARACTERS = 255
-"""Of one keyword, as Temporal's stores on MySQL index them."""
+"""The most characters of one keyword, as Temporal's stores on MySQL index them."""
 _KEYWORDS_BYTES = 2048
-"""Of all that a search attribute holds, as the client's JSON in ASCII: Temporal's `limit.searchAttributesSizeOfValue`
-unless set otherwise."""
+"""The most bytes of all that a search attribute holds, as the client's JSON in ASCII: Temporal's
+`limit.searchAttributesSizeOfValue` unless set otherwise."""
 TASK_TIMEOUT = timedelta(seconds=2)
 """The delay that a worker's death in a workflow task costs; Temporal's default is 10 s."""
 
@@ -160,7 +160,7 @@ def _search_attributes(subject: StartSubject, labels: Sequence[str]) -> TypedSea
 
 
 def _searchable(labels: Sequence[str]) -> list[str]:
-    """As many as Temporal takes: it refuses a workflow with longer ones."""
+    """As many labels as Temporal takes: it refuses a workflow with longer ones."""
     chosen: list[str] = []
     for label in labels:
         if len(label) > _KEYWORD_CHARACTERS:

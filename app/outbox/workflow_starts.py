@@ -46,11 +46,11 @@ class PendingStart(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     """A line for Temporal's list of workflows."""
     labels: tuple[str, ...] = ()
-    """Of the database that it works on."""
+    """The labels of the database that it works on."""
     signal: str | None = None
     """A signal that is sent with the start, or to the workflow if it is running already."""
     traceparent: str | None = None
-    """Of the trace that the change belongs to."""
+    """The context of the trace that the change belongs to."""
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +144,7 @@ async def request_start(
 
 async def request_signal(workflow: str, workflow_id: str, signal: str) -> None:
     """Has the relay send a signal to a workflow that runs; it is dropped where none does. `workflow` is its type. Call
-    it inside the transaction of the change. One that is still to be sent is not written again."""
+    it inside the transaction of the change. A signal that is still to be sent is not written again."""
     await execute(
         """
         INSERT INTO workflow_starts (workflow, workflow_id, input, priority, summary, next_attempt_at, signal)

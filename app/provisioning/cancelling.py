@@ -1,7 +1,7 @@
 """How each kind of operation is cancelled. The row decides; a workflow is only woken.
 
-Each is called with the team, the database and the operation locked, and the operation open and not past the point of
-no return.
+Each function is called with the team, the database and the operation locked, and the operation open and not past the
+point of no return.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -38,13 +38,14 @@ Raises `OperationNotCancellable` where that can't be done any more."""
 
 
 async def _create(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
-    """As a deletion while it is being made: nothing is left. Protection is for what holds data."""
+    """Cancels a create by deleting the database while it is being made: nothing is left. Protection is for what holds
+    data."""
     await _cancelled(operation)
     return (await service.delete_any(plans, record.uuid, NO_GRACE, even_if_protected=True)).start
 
 
 async def _delete(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
-    """As an undeletion."""
+    """Cancels a deletion by undeleting the database."""
     try:
         await undelete(plans, record.uuid)
     except DatabaseDestroyed:
@@ -56,7 +57,7 @@ async def _delete(plans: Plans, operation: OperationRecord, record: DatabaseReco
 
 
 async def _undelete(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
-    """As a deletion, with what was left of its grace."""
+    """Cancels an undeletion by deleting the database, with what was left of its grace."""
     assert operation.undo is not None, "it is cancellable"
     grace = timedelta(seconds=operation.undo["grace_seconds"])
     await _cancelled(operation)
@@ -64,7 +65,7 @@ async def _undelete(plans: Plans, operation: OperationRecord, record: DatabaseRe
 
 
 async def _limits(_: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
-    """The limits from before. A later change builds on this one, and has to be cancelled first."""
+    """Brings back the limits from before. A later change builds on this one, and has to be cancelled first."""
     if await records.has_later(operation):
         raise OperationNotCancellable(
             "A later change of the limits builds on it. Cancel that one first.", status=operation.status.value
@@ -117,7 +118,8 @@ async def _rotate(_: Plans, operation: OperationRecord, record: DatabaseRecord) 
 
 
 async def _restore(plans: Plans, operation: OperationRecord, record: DatabaseRecord) -> PendingStart | None:
-    """In place: before anything of the data is touched, it stays as it is. Otherwise as a create."""
+    """Cancels a restore in place before anything of the data is touched: it stays as it is. Any other restore is
+    cancelled like a create."""
     assert operation.undo is not None, "it is cancellable"
     if "restoration" not in operation.undo:
         return await _create(plans, operation, record)
@@ -148,7 +150,7 @@ CANCELLATIONS: Mapping[OperationType, Cancel] = {
     OperationType.ROTATE: _rotate,
     OperationType.BACKUP: _backup,
 }
-"""Those of the kinds that this folder and those beneath it begin."""
+"""The functions for the kinds of operation that this folder and those beneath it begin."""
 
 UNDONE_BY: Mapping[OperationType, OperationType] = {
     OperationType.CREATE: OperationType.DELETE,

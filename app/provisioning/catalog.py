@@ -109,7 +109,7 @@ def _entry(engine: Engine, served: list[ServedRegion]) -> CatalogEntry:
 
 
 def _extensions(served: list[ServedRegion]) -> list[Extension]:
-    """Of each region those that a database gets wherever it is placed there."""
+    """The extensions, each with the regions in which a database gets it wherever it is placed there."""
     common = {one.region: set.intersection(*map(set, one.extensions)) for one in served if one.extensions}
     names = sorted({name for names in common.values() for name in names})
     return [

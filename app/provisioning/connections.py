@@ -1,6 +1,6 @@
 """Sharing out the connections of a host that is short of them.
 
-A look counts what is open. While the host is short, the databases that have more than their share get no more, by
+A look counts the open sessions. While the host is short, the databases that have more than their share get no more, by
 limits on the engine that are lower than their own; where that is not enough, sessions of theirs end. The rows of what
 is held say what to give back, whoever looks next.
 """
@@ -35,23 +35,24 @@ from app.store.locks import LockBusy, LockLost, database_lock
 from app.store.session import transaction
 
 _NEAR = 0.5
-"""Of a host's connections: from here on it is looked at more often."""
+"""The share of a host's connections from which on it is looked at more often."""
 _AGAIN = timedelta(seconds=60)
-"""After which the engine's limits are set again: a change of limits or users may have written theirs meanwhile."""
+"""The time after which the engine's limits are set again: a change of limits or users may have written theirs
+meanwhile."""
 _MOST = 500
-"""Databases whose limits are set in one look, those first that have most sessions."""
+"""The most databases whose limits are set in one look; those with most sessions come first."""
 _HOLDING_SECONDS = 8.0
-"""Of one look. Its other half is for ending sessions, whatever keeps limits from being set."""
+"""How long one look sets limits. Its other half is for ending sessions, whatever keeps limits from being set."""
 _CHANGE_SECONDS, _PATIENCE_SECONDS = 3.0, 0.5
-"""Of one database, and how long its lock is waited for, so that those that are being changed delay no other; the next
-look tries again."""
+"""How long a change of one database's limits may take, and how long its lock is waited for, so that databases that are
+being changed delay no other; the next look tries again."""
 
 log = structlog.get_logger(__name__)
 
 
 async def look_after(plans: Plans, adapters: Adapters, host: Host, seconds: float) -> bool:
-    """Counts the host's sessions and does what follows, unless somebody did so within those seconds. Returns whether it
-    is to be looked at more often. Raises `EngineError`."""
+    """Counts the host's sessions and does what follows, unless somebody did so within `seconds`. Returns whether the
+    host is to be looked at more often. Raises `EngineError`."""
     watch = await host_connections.take_turn(host.id, seconds)
     if watch is None:
         return False
@@ -81,7 +82,7 @@ async def look_after(plans: Plans, adapters: Adapters, host: Host, seconds: floa
 
 
 def _judge(watch: HostWatch, open_sessions: int, limit: int) -> tuple[datetime | None, datetime | None]:
-    """Since when it is short of connections, and since when it is about to be so no more."""
+    """Since when the host is short of connections, and since when it is about to be so no more."""
     if open_sessions > HIGH * limit:
         return watch.short_since or watch.now, None
     if watch.short_since is None or open_sessions >= LOW * limit:
@@ -110,7 +111,8 @@ async def _hold(
     at_most: Mapping[int, int],
     sessions: Mapping[str, int],
 ) -> None:
-    """What is held is written first, with the events of those that were not held before."""
+    """Sets the shares as limits on the engine. The rows are written first, with the events of databases that were not
+    held before."""
     due = [one for one in databases if one.id in at_most and (at_most[one.id] != one.at_most or not one.applied)]
     # Those whose limits could not be set come after those that weren't tried yet.
     due = sorted(due, key=lambda one: (at_most[one.id] == one.at_most, -sessions.get(one.engine_name, 0)))[:_MOST]
@@ -134,8 +136,8 @@ async def _hold(
 
 
 async def _hold_one(adapter: EngineAdapter, database: UUID, at_most: int) -> None:
-    """Unless its row says otherwise by now: another process may have looked since, and given back. Raises
-    `EngineError`, `LockBusy`, `LockLost`, `TimeoutError`."""
+    """Sets one database's limits, unless its row says otherwise by now: another process may have looked since, and
+    given back. Raises `EngineError`, `LockBusy`, `LockLost`, `TimeoutError`."""
     async with _changing(database):
         record = await records.find(database)
         if record is not None and await holds.find(record.id) == at_most:
@@ -145,7 +147,7 @@ async def _hold_one(adapter: EngineAdapter, database: UUID, at_most: int) -> Non
 
 @asynccontextmanager
 async def _changing(database: UUID) -> AsyncIterator[None]:
-    """Under its lock, for a short time. Raises `LockBusy`, `LockLost`, `TimeoutError`."""
+    """Holds the database's lock, for a short time. Raises `LockBusy`, `LockLost`, `TimeoutError`."""
     # What its limit is may change until the engine has it.
     async with asyncio.timeout(_PATIENCE_SECONDS) as limit, database_lock(database):
         limit.reschedule(asyncio.get_running_loop().time() + _CHANGE_SECONDS)
@@ -166,7 +168,8 @@ async def _limits(database_id: int, total: int, at_most: int | None) -> HeldLimi
 async def _end_surplus(
     adapter: EngineAdapter, databases: Sequence[HeldDatabase], at_most: Mapping[int, int], sessions: Mapping[str, int]
 ) -> None:
-    """Of those alone that have more than their share; nobody has less than its floor afterwards."""
+    """Ends sessions of those databases alone that have more than their share; none has less than its floor
+    afterwards."""
     for one in databases:
         keep = at_most.get(one.id, one.connections)
         # Those that are counted here may be the service's own, or have ended meanwhile.

@@ -97,7 +97,7 @@ class DatabaseCreation:
         self._started = monotonic()
         self._kind = self._kind_of(request)
         self._source: FoundSource | None = None
-        """What fills it; found in `begin`."""
+        """What fills the database; found in `begin`."""
         self._made_with = self._kind.connections
         """The connections that the member which it took allows so far, if these are fewer."""
         self._made: DatabaseRecord | None = None
@@ -217,7 +217,7 @@ class DatabaseCreation:
 
     @asynccontextmanager
     async def limit_preparation(self) -> AsyncIterator[None]:
-        """For the time in which `begin` reads the blueprint's script."""
+        """Takes a slot for large scripts for the time in which `begin` reads the blueprint's script."""
         uuid, values, user = self._request.blueprint_uuid, self._request.blueprint_variables, self._principal
         size = 0 if uuid is UNSET else await size_to_prepare(user, uuid, values)
         async with self._scripts.slot(user.team_ids, size):
@@ -363,8 +363,8 @@ def _asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:
 
 
 async def _team_for_create(plans: Plans, principal: Principal, request: CreateDatabase) -> TeamRecord:
-    """The same, if it may have this database beside those that it has and those that it deleted. In a transaction, in
-    which a team of the free tier stays locked. Raises `InvalidField`, `NotAMember`, `PlanLimitExceeded` or
+    """The same, if it may have this database beside those that it has and those that it deleted. Call it in a
+    transaction: a team of the free tier stays locked in it. Raises `InvalidField`, `NotAMember`, `PlanLimitExceeded` or
     `DeletionsPending`."""
     team, owned = _asked_team(principal, request), 0
     if team.tier == "free":

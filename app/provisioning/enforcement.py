@@ -31,13 +31,15 @@ from app.usage.metrics import sampling
 from app.usage.metrics.sampling import Sampled
 
 HOST_SECONDS = 45.0
-"""What one host may take, so that one that hangs costs the others nothing."""
+"""How long one host may take, so that a host that hangs costs the others nothing."""
 SHARING_SECONDS = 8.0
-"""Of it, what ending the sessions may take that hold what belongs to all."""
+"""How much of that may go to ending the sessions that hold what belongs to all."""
 SESSION_LISTS = 4
-"""How often the sessions are listed in one measurement. Once would count a tenant that comes and goes wholly or not."""
+"""How often the sessions are listed in one measurement. A single list would count a tenant that comes and goes wholly
+or not at all."""
 SESSION_LIST_SECONDS = 2.0
-"""In which the sessions are listed, each time at a random moment of its share, so that no tenant can avoid them."""
+"""The time over which the sessions are listed, each time at a random moment of its share, so that no tenant can avoid
+them."""
 
 _RANDOM = SystemRandom()
 log = structlog.get_logger(__name__)
@@ -90,8 +92,8 @@ async def measure_region(
 async def _end_hoarding(
     adapter: EngineAdapter, address: str, databases: Sequence[MeasurableDatabase], limits: SessionLimits
 ) -> Counter[str]:
-    """Ends the sessions that take what belongs to all, and counts how much of that is used up. Nothing that goes wrong
-    with it keeps anything from being measured, but for a host that isn't there."""
+    """Ends the sessions that take what belongs to all, and counts how much of that is used up. No fault in this keeps
+    anything from being measured, except a host that isn't there."""
     ended: list[SessionsEnded] = []
     try:
         async with asyncio.timeout(SHARING_SECONDS):
@@ -118,8 +120,8 @@ async def _end_overdue(adapter: EngineAdapter, host: Host, overdue: float) -> Co
 async def _measure_host(
     adapter: EngineAdapter, host: Host, databases: Sequence[MeasurableDatabase], at: datetime, longest_gap: float
 ) -> int:
-    """Records the use of all, then the storage of those whose turn it is; returns how many these were. What the server
-    counts of all is read in between, and kept whatever comes of the storage."""
+    """Records the use of all databases, then the storage of those whose turn it is; returns how many these were. What
+    the server counts of all is read in between, and kept whatever comes of the storage."""
     if not databases:
         return 0
     sessions = await _use(adapter, databases, at, longest_gap)
@@ -142,7 +144,7 @@ async def _measure_host(
 
 
 async def _enforce(plans: Plans, databases: Sequence[MeasurableDatabase]) -> Counter[str]:
-    """What follows from what is recorded of them, also where the run went no further."""
+    """Acts on what is recorded of the databases, also where the run went no further."""
     found = await usage.standings(plans, [one.id for one in databases])
     counts: Counter[str] = Counter()
     for one in databases:
@@ -169,7 +171,7 @@ async def _use(
 
 
 async def _count_sessions(adapter: EngineAdapter, names: Sequence[str]) -> tuple[Counter[str], Counter[str]]:
-    """How many of the lists had a session of each, and how many sessions the longest one had."""
+    """How many of the lists had a session of each database, and how many sessions of it the longest list had."""
     seen: Counter[str] = Counter()
     most: Counter[str] = Counter()
     share = SESSION_LIST_SECONDS / SESSION_LISTS
@@ -184,7 +186,7 @@ async def _count_sessions(adapter: EngineAdapter, names: Sequence[str]) -> tuple
 
 
 async def _act(plans: Plans, one: MeasurableDatabase) -> Counter[str]:
-    """What the measurement asks for, in one transaction with what is remembered of it."""
+    """Does what the measurement asks for, in one transaction with what is remembered of it."""
     async with transaction():
         record = await records.find_for_update(one.uuid)
         standing = (await usage.standings(plans, [one.id], lock=True)).get(one.id)
@@ -211,7 +213,7 @@ async def _act(plans: Plans, one: MeasurableDatabase) -> Counter[str]:
 
 
 def _actions(verdict: QuotaActions) -> list[Action]:
-    """What it does to the database's access."""
+    """The actions on the database's access that the verdict stands for."""
     done = {
         Action.DATABASE_FREEZE: verdict.freeze,
         Action.DATABASE_UNFREEZE: verdict.thaw,
@@ -226,7 +228,8 @@ def _because(verdict: QuotaActions) -> dict[str, tuple[None, str]] | None:
 
 
 def _as_seen(standing: QuotaState, *, settled: bool) -> QuotaState:
-    """What was settled only after the measurement began says nothing of what it found."""
+    """The state as the measurement saw it: access that was settled only after it began says nothing of what it
+    found."""
     return msgspec.structs.replace(standing, access_settled=standing.access_settled and settled)
 
 

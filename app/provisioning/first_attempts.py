@@ -13,17 +13,17 @@ from app.operations import attempt
 from app.operations.attempt import Attempt
 
 _ACTIVITY = "create_database"
-"""The step of the workflow that it stands for."""
+"""The step of the workflow that a first attempt stands for."""
 _SECONDS = 60.0
 """The time limit of an attempt that no workflow takes over: that of an engine's step."""
 _KEPT_SECONDS = 3.0
-"""How long one that has ended is there to be taken over."""
+"""How long an attempt that has ended is kept to be taken over."""
 
 Create = Callable[[UUID], Coroutine[Any, Any, None]]
 
 
 class FirstAttempts:
-    """Those of one process, by the ids of their workflows.
+    """The first attempts of one process, by the ids of their workflows.
 
     An attempt needs no workflow to be safe: it is made under the database's lock, and records first that something may
     lie on the host. Where the process dies, or another one runs the workflow, the workflow's own attempt finds what is
@@ -35,11 +35,11 @@ class FirstAttempts:
         self._begun: dict[str, FirstAttempt] = {}
 
     def create_with(self, create: Create) -> None:
-        """What an attempt is: it creates a database, and may be called again."""
+        """Sets what an attempt calls: `create` creates a database, and may be called again."""
         self._create = create
 
     def begin(self, workflow_id: str, database: UUID, span: AbstractContextManager[object]) -> None:
-        """In a copy of this task's context, within `span`."""
+        """Begins an attempt in a copy of this task's context, within `span`."""
         if self._create is not None:
             self._begun[workflow_id] = FirstAttempt(
                 Attempt(workflow_id=workflow_id, activity=_ACTIVITY, began=utc_now()),
@@ -48,18 +48,18 @@ class FirstAttempts:
             )
 
     async def settle(self, workflow_ids: Iterable[str], seconds: float) -> None:
-        """Waits until these have ended, for so long at most."""
+        """Waits until the attempts of these workflows have ended, for `seconds` at most."""
         under_way = [self._begun[one].task for one in workflow_ids if one in self._begun]
         if under_way:
             await asyncio.wait(under_way, timeout=seconds)
 
     def take(self, workflow_id: str) -> "FirstAttempt | None":
-        """The one that was begun, for the workflow's first step. It is given out once."""
+        """The attempt that was begun, for the workflow's first step. It is given out once."""
         return self._begun.pop(workflow_id, None)
 
 
 class FirstAttempt:
-    """One that is under way, or has just ended."""
+    """An attempt that is under way, or has just ended."""
 
     def __init__(self, mine: Attempt, work: Coroutine[Any, Any, None], *, forget: Callable[[], object]) -> None:
         """`mine` is what the operation gets to know of it; `forget` is called a moment after the end."""

@@ -35,7 +35,7 @@ from app.store.notify import announce
 from app.store.session import transaction
 
 NO_GRACE = timedelta(0)
-"""Of a database that never became active: it holds nothing worth keeping."""
+"""The grace of a database that never became active: it holds nothing worth keeping."""
 _REASONS = {
     BACKUP_DAMAGED: ReasonCode.BACKUP_DAMAGED,
     BACKUP_MISSING: ReasonCode.BACKUP_MISSING,
@@ -43,7 +43,7 @@ _REASONS = {
     LOAD_REFUSED: ReasonCode.LOAD_REFUSED,
     SOURCE_GONE: ReasonCode.SOURCE_GONE,
 }
-"""By the type of the failure."""
+"""The reasons by the type of the failure."""
 _CREATES = (OperationType.CREATE, OperationType.CLONE, OperationType.RESTORE)
 _ENDED_BY_DELETION = (
     *_CREATES,
@@ -52,12 +52,12 @@ _ENDED_BY_DELETION = (
     OperationType.PAUSE,
     OperationType.RESUME,
 )
-"""Blueprints' applications end by themselves: `app.blueprints.applications`."""
+"""The operations that a deletion ends. Blueprints' applications end by themselves: `app.blueprints.applications`."""
 
 
 async def activate(plans: Plans, made: DatabaseRecord, *, restoration: UUID | None = None) -> None:
-    """`provisioning` to `active`, once, of what was made where that record places it; `restoration` has filled it.
-    Raises `NotWanted` for a deleted one, `MadeElsewhere` for one that was moved meanwhile."""
+    """Changes `provisioning` to `active`, once, for a database that was made where `made` places it; `restoration` has
+    filled it. Raises `NotWanted` for a deleted database, `MadeElsewhere` for one that was moved meanwhile."""
     async with transaction():
         record = await states.mark_active(made.uuid, made.placement)
         if record is None:
@@ -73,7 +73,8 @@ async def activate(plans: Plans, made: DatabaseRecord, *, restoration: UUID | No
 
 
 async def note_deleted(plans: Plans, record: DatabaseRecord, *, grace: timedelta, cancelled_jobs: int = 0) -> datetime:
-    """Any status to `deleted`, in the caller's transaction, with the row locked. Returns when its data is destroyed."""
+    """Changes any status to `deleted`, in the caller's transaction, with the row locked. Returns when its data is
+    destroyed."""
     destroy_at = await states.mark_deleted(record.id, grace=grace, cancelled_jobs=cancelled_jobs)
     await end_waiting(record.uuid, "The database was deleted before its turn came. Nothing was changed.")
     await in_place.end_unfinished(record)
@@ -86,8 +87,8 @@ async def note_deleted(plans: Plans, record: DatabaseRecord, *, grace: timedelta
 
 
 async def note_destroyed(plans: Plans, database: UUID) -> None:
-    """The data of a deleted database is gone, and its team is notified: once, and not of a create that never became
-    active, nor of a member of the pool."""
+    """Records that the data of a deleted database is gone, and notifies its team: once, and not of a create that never
+    became active, nor of a member of the pool."""
     async with transaction():
         if await states.record_destroyed(database):
             record = await records.find(database)
@@ -100,7 +101,7 @@ async def note_destroyed(plans: Plans, database: UUID) -> None:
 
 
 async def abandon_provisioning(plans: Plans, database: UUID) -> None:
-    """A provisioning that was cancelled from outside ends as a deletion would end it."""
+    """Ends a provisioning that was cancelled from outside, as a deletion would end it."""
     async with transaction():
         record = await records.find_for_update(database)
         if record is not None and record.status is DatabaseStatus.PROVISIONING:
@@ -112,8 +113,8 @@ async def abandon_provisioning(plans: Plans, database: UUID) -> None:
 
 
 async def fail_restoration(plans: Plans, restoration: UUID, kind: str) -> None:
-    """Ends one that can't succeed, and its operation. A database that it was to fill is deleted with it: it was never
-    active, and never will be."""
+    """Ends a restoration that can't succeed, and its operation. A database that it was to fill is deleted with it: it
+    was never active, and never will be."""
     async with transaction():
         found = await restorations.find(restoration)
         record = None if found is None else await records.find_for_update(found.database)

@@ -52,7 +52,8 @@ async def _open_new(
 async def _open_again(
     plans: Plans, box: SecretBox, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord
 ) -> None:
-    """As its row has it: one that was paused stays closed, one that was frozen may not write."""
+    """Opens an existing database as its row has it: one that was paused stays closed, one that was frozen may not
+    write."""
     expect(record, DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
     tenant = tenant_of(record, box)
     await put_users(box, adapter, record)

@@ -27,7 +27,7 @@ _DELETING = (Role.ADMIN, Role.OWNER)
 
 
 async def find_owned(principal: Principal, operation: UUID) -> OperationRecord:
-    """One of the caller's teams', be its database deleted. Raises `NotFound`."""
+    """An operation of one of the caller's teams, even if its database is deleted. Raises `NotFound`."""
     found = require_found(await records.find_owned(operation, principal.team_ids), _WHAT)
     principal.check_reach(found.database, _WHAT)
     return found
@@ -43,7 +43,7 @@ async def cancel(plans: Plans, cancellations: Cancellations, principal: Principa
 
 
 async def cancel_any(plans: Plans, cancellations: Cancellations, operation: UUID) -> Accepted:
-    """The same for an operator, whosever it is; also what no client asked for."""
+    """The same for an operator, on any team's operation; also on one that no client asked for."""
     found = require_found(await records.find(operation), _WHAT)
     note(team_id=found.team_id)
     return await _cancel(plans, cancellations, found, by_operator=True)
@@ -56,8 +56,9 @@ async def retry(principal: Principal, operation: UUID) -> Accepted:
 
 
 async def retry_any(operation: UUID) -> Accepted:
-    """The same for an operator, whosever it is. Nothing happens to one whose next attempt is under way or about to be:
-    each signal is kept in the workflow's history, whose length is bounded, so there is one for each pause at most."""
+    """The same for an operator, on any team's operation. Nothing happens to one whose next attempt is under way or
+    about to be: each signal is kept in the workflow's history, whose length is bounded, so there is one for each pause
+    at most."""
     record = require_found(await records.find(operation, lock=True), _WHAT)
     note(team_id=record.team_id)
     if record.ended:
@@ -92,7 +93,7 @@ async def _cancel(plans: Plans, cancellations: Cancellations, found: OperationRe
 
 
 async def _locked(found: OperationRecord) -> tuple[DatabaseRecord, OperationRecord]:
-    """The team first, then its database, then the operation, as everything does that locks several of them."""
+    """Locks the team first, then its database, then the operation, as everything does that locks several of them."""
     await get_team(found.team_id, lock=True)
     database = await databases.find_for_update(found.database)
     operation = await records.find(found.uuid, lock=True)

@@ -1,4 +1,4 @@
-"""What operators do to the access of databases, whosever they are."""
+"""What operators do to the access of databases, of any team."""
 
 from uuid import UUID
 
@@ -14,8 +14,8 @@ from app.store.session import transaction
 
 
 async def pause(plans: Plans, database: UUID) -> DatabaseRecord:
-    """Until an operator resumes it: what pauses and resumes by itself leaves it alone. Raises `NotFound`, or
-    `DatabaseNotActive` when it is being made or is deleted. Returns the row as it is to become."""
+    """Pauses a database until an operator resumes it: what pauses and resumes by itself leaves it alone. Raises
+    `NotFound`, or `DatabaseNotActive` when it is being made or is deleted. Returns the row as it is to become."""
     async with transaction():
         record = await _locked(database)
         await access.pause(plans, record, PauseReason.OPERATOR)
@@ -23,8 +23,8 @@ async def pause(plans: Plans, database: UUID) -> DatabaseRecord:
 
 
 async def resume(database: UUID) -> DatabaseRecord:
-    """Whatever it was paused for; one that had used up its hours may run until the month turns. Raises as `pause`
-    does."""
+    """Resumes a database, whatever it was paused for; one that had used up its hours may run until the month turns.
+    Raises as `pause` does."""
     async with transaction():
         record = await _locked(database)
         if record.paused_reason is PauseReason.RUNTIME:

@@ -1,6 +1,7 @@
-"""Query parameters that narrow a list of databases. Those that may be repeated match one of their values, `label` all.
+"""Query parameters that narrow a list of databases. A parameter that may be repeated matches any of its values, but
+`label` all.
 
-They are read as text: `app.databases.filters` refuses what there is not, and says what there is.
+They are read as text: `app.databases.filters` refuses values that do not exist, and says which do.
 """
 
 from typing import Annotated

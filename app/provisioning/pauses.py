@@ -12,8 +12,8 @@ from app.quotas.plans import Plans
 
 
 async def pause(plans: Plans, principal: Principal, database: UUID) -> Accepted:
-    """Until the team or an operator resumes it. Nothing happens to one that the team has paused. Raises `NotFound`,
-    `PausedOtherwise`, or `DatabaseNotActive` for one that is being made."""
+    """Pauses a database until the team or an operator resumes it. Nothing happens to one that the team has paused.
+    Raises `NotFound`, `PausedOtherwise`, or `DatabaseNotActive` for one that is being made."""
     record = await _owned(principal, database)
     return Accepted(subject=str(database), start=await access.pause(plans, record, PauseReason.TEAM))
 

@@ -28,8 +28,9 @@ async def insert_placed(
     among: Collection[int] | None = None,
     prefers: int | None = None,
 ) -> DatabaseRecord:
-    """In a transaction: the host stays locked until its end. `among` are the hosts that can be chosen, all if it is
-    None; `prefers` is the one that is, if it has room. Raises `InvalidField` or `CapacityExhausted`."""
+    """Writes the row, in a transaction: the host stays locked until its end. `among` are the hosts that can be chosen,
+    all if it is None; `prefers` is the one that is chosen if it has room. Raises `InvalidField` or
+    `CapacityExhausted`."""
     host = None
     if prefers is not None:
         host = await place(kind.engine, kind.region, kind.connections, among=[prefers])

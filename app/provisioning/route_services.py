@@ -21,7 +21,7 @@ Call = Request[Principal, Any, Any]
 
 
 class DatabaseServices(msgspec.Struct, frozen=True, kw_only=True):
-    """Of this process."""
+    """The services of this process."""
 
     settings: Settings
     plans: Plans

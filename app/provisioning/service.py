@@ -57,9 +57,9 @@ async def get_any(database: UUID) -> DatabaseRecord:
 async def list_page(
     principal: Principal, filters: DatabaseFilters, *, starting_after: UUID | None, limit: int
 ) -> tuple[list[DatabaseRecord], bool]:
-    """A page of those that match, newest first, and whether more follows. Raises `SearchTooWide`, and `InvalidField`
-    for a region that there is not, or a cursor that is unknown or not the caller's; that of a database deleted since
-    still works."""
+    """A page of the databases that match, newest first, and whether more follows. Raises `SearchTooWide`, and
+    `InvalidField` for a region that does not exist, or a cursor that is unknown or not the caller's; the cursor of a
+    database deleted since still works."""
     teams, some = principal.team_ids, principal.databases
     if some is not None:
         page = await records.list_some(some, teams, filters, after=starting_after, limit=limit + 1)
@@ -77,9 +77,9 @@ async def list_page(
 async def list_deleted(
     principal: Principal, filters: DatabaseFilters, *, starting_after: UUID | None, limit: int
 ) -> tuple[list[DatabaseRecord], bool]:
-    """A page of those that match and can be undeleted, the one first that was deleted last, and whether more follows.
-    Raises `InvalidField` for a region that there is not, or a cursor that is unknown or not the caller's; that of one
-    undeleted or destroyed since still works."""
+    """A page of the deleted databases that match and can be undeleted, the one first that was deleted last, and whether
+    more follows. Raises `InvalidField` for a region that does not exist, or a cursor that is unknown or not the
+    caller's; the cursor of one undeleted or destroyed since still works."""
     page = await records.list_deleted(principal.team_ids, filters, after=starting_after, limit=limit + 1)
     if not page:
         check_regions(filters.regions, await known_regions() if filters.regions else ())
@@ -89,9 +89,9 @@ async def list_deleted(
 
 
 async def change(principal: Principal, database: UUID, wanted: ChangeDatabase) -> Accepted:
-    """Its name, its protection, when it deletes itself, its labels: only our own row changes. Raises `NotFound`,
-    `InvalidField`, `MissingRequiredField` when nothing is asked for, or `InsufficientRole` where it would delete itself
-    sooner: that takes the role of a deletion."""
+    """Changes a database's name, its protection, when it deletes itself, or its labels: only our own row changes.
+    Raises `NotFound`, `InvalidField`, `MissingRequiredField` when nothing is asked for, or `InsufficientRole` where it
+    would delete itself sooner: that takes the role of a deletion."""
     _check_given(wanted)
     record = await _owned_for_update(principal, database)
     if isinstance(wanted.expires_at, datetime) and (record.expires_at is None or wanted.expires_at < record.expires_at):
@@ -102,7 +102,7 @@ async def change(principal: Principal, database: UUID, wanted: ChangeDatabase) -
 
 
 async def change_any(database: UUID, wanted: ChangeDatabase) -> None:
-    """The same for an operator, whosever it is. Raises as `change` does."""
+    """The same for an operator, on any team's database. Raises as `change` does."""
     _check_given(wanted)
     await _change(await records.get_live(database, lock=True), wanted, utc_now())
 
@@ -128,14 +128,14 @@ async def change_quotas(plans: Plans, principal: Principal, database: UUID, chan
 
 
 def read_limits_subject(subject: str) -> tuple[UUID, int | None]:
-    """The database, and the revision; None in what an earlier release has written."""
+    """The database and the revision; the revision is None in a subject that an earlier release has written."""
     database, _, revision = subject.partition("/")
     return UUID(database), int(revision) if revision else None
 
 
 async def delete(plans: Plans, principal: Principal, database: UUID, grace: timedelta) -> Accepted:
-    """Marks it deleted, and ends the grace of the team's oldest ones beyond what its tier has it keep. Access ends
-    when the workflow has revoked it, which the caller waits for. Raises `NotFound`, `DeletionProtected`, or
+    """Marks a database deleted, and ends the grace of the team's oldest deleted ones beyond what its tier retains.
+    Access ends when the workflow has revoked it, which the caller waits for. Raises `NotFound`, `DeletionProtected`, or
     `RestorationInProgress` while its data is being exchanged."""
     record = await records.lock_with_team(await get(principal, database))
     if record.deletion_protection:
@@ -145,8 +145,8 @@ async def delete(plans: Plans, principal: Principal, database: UUID, grace: time
 
 
 async def delete_any(plans: Plans, database: UUID, grace: timedelta, *, even_if_protected: bool = False) -> Accepted:
-    """The same for an operator, whosever it is. Raises `NotFound`, `RestorationInProgress`, and `DeletionProtected`
-    unless given."""
+    """The same for an operator, on any team's database. Raises `NotFound`, `RestorationInProgress`, and
+    `DeletionProtected` unless `even_if_protected`."""
     record = await records.lock_with_team(await records.get_live(database))
     if record.deletion_protection and not even_if_protected:
         raise DeletionProtected()
@@ -155,8 +155,9 @@ async def delete_any(plans: Plans, database: UUID, grace: timedelta, *, even_if_
 
 
 async def delete_expired(plans: Plans, database: UUID, grace: timedelta) -> bool:
-    """The same at the moment that the database has for it, in the name of nobody. False, and nothing is done, where it
-    is not due: the moment was moved or taken away, or somebody deleted it."""
+    """The same for a database whose `expires_at` has come, in the name of nobody. False, and nothing is done, where it
+    is not due: the moment was moved or taken away, somebody deleted the database, or a restore is replacing its
+    data."""
     async with transaction():
         found = await records.find(database)
         if found is None or found.status is DatabaseStatus.DELETED:
@@ -185,7 +186,7 @@ async def announce_expiry(plans: Plans, database: UUID) -> None:
 
 
 async def _delete(plans: Plans, record: DatabaseRecord, grace: timedelta, *, relayed: bool = False) -> Accepted:
-    """With the team and the row locked."""
+    """Deletes a database, with the team and the row locked."""
     assert record.team_id is not None, "it is one of a team's"
     provisioning = record.status is DatabaseStatus.PROVISIONING
     destroy_at = await note_deleted(

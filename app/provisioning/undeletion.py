@@ -20,13 +20,13 @@ from app.store.session import transaction
 
 
 async def undelete(plans: Plans, database: UUID) -> DatabaseRecord:
-    """The database as it was: uuid, name, credentials, limits, data; paused if it was paused, frozen if it was frozen.
-    Its tenant gets in again when the workflow `ApplyAccess` has ended, which brings `database.resumed` to one that was
-    not paused. Returns the row as it is to become.
+    """Brings the database back as it was: uuid, name, credentials, limits, data; paused if it was paused, frozen if it
+    was frozen. Its tenant gets in again when the workflow `ApplyAccess` has ended, which brings `database.resumed` to
+    one that was not paused. Returns the row as it is to become.
 
-    Raises `NotFound`, `DatabaseNotDeleted`, `DatabaseDestroyed` when its grace period is over, `PlanLimitExceeded`
-    when its team may not have one more database of its plan, or `CapacityExhausted` when the connections that it
-    gave up are allocated to others by now.
+    Raises `NotFound`, `DatabaseNotDeleted`, `DatabaseDestroyed` when its grace period is over, `PlanLimitExceeded` when
+    its team may not have one more database of its plan, or `CapacityExhausted` when the connections that it gave up are
+    allocated to others by now.
     """
     async with transaction():
         await _undelete(plans, database, relayed=True)
@@ -36,7 +36,8 @@ async def undelete(plans: Plans, database: UUID) -> DatabaseRecord:
 
 
 async def undelete_owned(plans: Plans, principal: Principal, database: UUID) -> Accepted:
-    """The same for a client. What is another's, never became active, or is past its grace period, is `NotFound`."""
+    """The same for a client. Raises `NotFound` for a database that is another's, never became active, or is past its
+    grace period."""
     if await records.team_of(database, principal.team_ids) is None:
         raise NotFound("database")
     try:
@@ -47,7 +48,7 @@ async def undelete_owned(plans: Plans, principal: Principal, database: UUID) -> 
 
 
 async def _undelete(plans: Plans, database: UUID, *, relayed: bool) -> PendingStart:
-    """In a transaction. Returns the workflow that lets the tenant in."""
+    """Undeletes a database, in a transaction. Returns the workflow that lets the tenant in."""
     found = await records.find(database)
     if found is None or found.team_id is None:
         raise NotFound("database")

@@ -16,13 +16,13 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     resource: str
     """The field of `TierLimits`; refusals name it."""
     counted: str
-    """Selects `count`, with the team as `$1` and what else `check_bound` is given."""
+    """The SQL that selects `count`, with the team as `$1`, then what else `check_bound` is given."""
     refusal: type[TeamLimitReached] | type[TooManyUnderWay]
 
 
 async def check_bound(plans: Plans, bound: Bound, team_id: int, *also: Any) -> None:
-    """Whether the team may have one more, which is to be written in the same transaction. The team stays locked until
-    its end. Raises the bound's refusal."""
+    """Checks that the team may have one more, which is to be written in the same transaction. The team stays locked
+    until its end. Raises the bound's refusal."""
     team = await get_team(team_id, lock=True, live=True)
     limit: float = getattr(plans.tiers[team.tier], bound.resource)
     # Counted only now, in a statement of its own: one that waited for the lock would count what was there before.

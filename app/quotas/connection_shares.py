@@ -1,8 +1,8 @@
 """Who gets how many of a host's connections when they are short: pure.
 
-Every database keeps its floor: what it has of its limit, by as often as each connection of the host is allocated. What
-is left is shared among the teams, and a team's share among its databases, so that a team gets no more by having more
-databases; nobody gets more than it asks for, and what one leaves is the others'.
+Every database keeps its floor: its limit, divided by how often each connection of the host may be allocated. What is
+left is shared among the teams, and a team's share among its databases, so that a team gets no more by having more
+databases; none gets more than it asks for, and what one leaves goes to the others.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import msgspec
 
 HIGH, LOW, FULL = 0.8, 0.6, 0.9
-"""Of a host's connections. Above the first it is short of them, until it has been below the second for `CALM_SECONDS`.
-Above the third sessions end of those that have more than their share; short of that only new ones are refused."""
+"""Shares of a host's connections. Above the first the host is short of them, until it has been below the second for
+`CALM_SECONDS`. Above the third, sessions of databases that have more than their share are ended; below that, only new
+ones are refused."""
 CALM_SECONDS = 30.0
 
 
@@ -24,11 +25,11 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
     floor: int
     sessions: int
     at_most: int | None = None
-    """What it gets for now."""
+    """How many connections it gets for now."""
 
     @property
     def presses(self) -> bool:
-        """It has all that it gets, and would take more: nobody knows how many."""
+        """Whether it uses all that it gets, and would take more: nobody knows how many."""
         return self.at_most is not None and self.sessions >= self.at_most
 
     @property
@@ -40,7 +41,8 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.wants, self.floor)
 
     def settled(self, allotted: int) -> int:
-        """What it gets, which stays as it is while that is nearly right: each change is one for the engine."""
+        """How many it gets. The number stays as it is while it is nearly right: each change has to be made on the
+        engine."""
         if self.at_most is None:
             return allotted
         enough = not self.presses and allotted >= self.sessions
@@ -48,14 +50,14 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def floor_of(limit: int, overcommit: int) -> int:
-    """What a database keeps in any case. All floors together fit into the host's connections, where no limit is below
-    the number of times."""
+    """What a database keeps in any case. All floors together fit into the host's connections, if no limit is below
+    `overcommit`."""
     return max(1, limit // overcommit)
 
 
 def allotments(asking: Sequence[Sharer], connections: int) -> dict[int, int]:
-    """By the ids of those that get less than they want, and of those that are held already: how many each may have, so
-    that all of them together have `connections`."""
+    """How many connections each database may have, so that all of them together have `connections`; by id, for those
+    that get less than they want, and for those that are held already."""
     left = max(0, connections - sum(one.kept for one in asking))
     teams: dict[int | None, list[Sharer]] = {}
     for one in asking:
@@ -72,7 +74,7 @@ def allotments(asking: Sequence[Sharer], connections: int) -> dict[int, int]:
 
 
 def _fair(wanted: Sequence[int], available: int) -> list[int]:
-    """The greatest least share: everybody gets the same, but no more than wanted."""
+    """Max-min fair shares: everybody gets the same, but no more than wanted."""
     shares = [0] * len(wanted)
     waiting = sorted(range(len(wanted)), key=lambda index: wanted[index])
     for done, index in enumerate(waiting):

@@ -1,4 +1,4 @@
-"""What follows from a measurement: pure, and the same whoever asks twice."""
+"""What follows from a measurement: a pure decision, the same whoever asks again."""
 
 from datetime import date, datetime, timedelta
 
@@ -8,9 +8,10 @@ from app.contracts.base import DatabaseStatus, PauseReason
 
 GIB = 2**30
 THAW_SHARE = 0.9
-"""Of the limit. What was frozen thaws below it, so that a database at its limit doesn't freeze and thaw in turn."""
+"""The share of the limit below which a frozen database thaws, so that one at its limit doesn't freeze and thaw in
+turn."""
 REARM_SHARE = 0.05
-"""Of the limit. A warning comes again after the storage was this far below the threshold."""
+"""A share of the limit. A warning comes again after the storage was this far below the threshold."""
 GROWTH_SHARE = 0.02
 GROWTH_BYTES = 8 * 2**20
 """What a frozen database may grow by without being taken to write: the engine's own housekeeping. InnoDB makes the file
@@ -19,10 +20,10 @@ HELD_UP = timedelta(minutes=10)
 """How long a freeze may be on its way to an engine that can be measured. After that the database is closed instead:
 ending access asks far less of an engine, whatever its tenant has made there."""
 GROWTH_LOOKS = 2
-"""Measurements in a row that must find growth."""
+"""How many measurements in a row must find growth."""
 REBUILD_LOOKS = 60
-"""The same while a table is being rebuilt, which takes as much again as the table until it's done. It has an end, so
-that nobody who rebuilds without one grows behind it."""
+"""The same while a table is being rebuilt, which takes as much storage again as the table until it's done. The number
+is bounded, so that nobody who rebuilds without end grows behind it."""
 
 
 class QuotaState(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +120,7 @@ def _threshold(standing: QuotaState) -> float:
 
 
 def _growth(standing: QuotaState) -> tuple[int | None, int]:
-    """The least since the freeze, and for how many measurements in a row there has been more."""
+    """The least storage since the freeze, in bytes, and for how many measurements in a row there has been more."""
     if not standing.frozen:
         return None, 0
     counts = standing.status is DatabaseStatus.ACTIVE and standing.access_settled

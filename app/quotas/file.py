@@ -95,7 +95,8 @@ def _merged(
     convert: Callable[[str, Any], Value],
     faults: list[str],
 ) -> Mapping[str, Value]:
-    """`known`, with each table in the place of what has its name; those that can't be used are added to `faults`."""
+    """`known`, with each table in the place of the entry of that name; tables that can't be used are added to
+    `faults`."""
     kind = "tier" if prefix else "plan"
     merged = dict(known)
     for name, table in tables.items():

@@ -41,7 +41,7 @@ SELECT database_id FROM written WHERE new
 
 
 async def on_host(host_id: int, names: Sequence[str], again: timedelta) -> list[HeldDatabase]:
-    """Those of these names, and those that are held. `applied` means within that time."""
+    """The host's databases of these names, and those that are held. `applied` means within the time `again`."""
     return await fetch_all(HeldDatabase, _ON_HOST, host_id, list(names), again)
 
 
@@ -53,12 +53,13 @@ async def any_on_host(host_id: int) -> bool:
 
 
 async def write(at_most: Mapping[int, int]) -> list[int]:
-    """Before it is set on the engine. Returns the ids of those that were not held until now."""
+    """Writes how many connections databases get, before that is set on the engine. Returns the ids of those that were
+    not held until now."""
     return await fetch_values(int, _WRITE, list(at_most), list(at_most.values()))
 
 
 async def find(database_id: int) -> int | None:
-    """How many it gets; None where it is not held."""
+    """How many connections the database gets; None where it is not held."""
     return await fetch_value(int, "SELECT at_most FROM connection_holds WHERE database_id = $1", database_id)
 
 
@@ -69,12 +70,14 @@ async def note_applied(database_id: int, at_most: int) -> None:
 
 
 async def delete(database_id: int) -> bool:
-    """After the engine has its limit again, or has it no more. False where it was not held."""
+    """Deletes the row of a database, after the engine has its limit again, or has the database no more. False where it
+    was not held."""
     return bool(await execute("DELETE FROM connection_holds WHERE database_id = $1", database_id))
 
 
 async def delete_destroyed(host_id: int) -> None:
-    """Those that a look at the host wrote while their databases were destroyed. No engine has anything of them."""
+    """Deletes the rows that a look at the host wrote while their databases were destroyed. No engine has anything of
+    them."""
     await execute(
         "DELETE FROM connection_holds h USING databases d"
         " WHERE d.id = h.database_id AND d.host_id = $1 AND d.destroyed_at IS NOT NULL",

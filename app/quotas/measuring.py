@@ -17,7 +17,7 @@ from app.quotas import usage
 from app.store.session import fetch_all
 
 _SLOW_TIMES = 10
-"""One that takes more than its share of a batch is measured again after so many times what it took."""
+"""A database that takes more than its share of a batch is measured again after so many times what it took."""
 _BACK_OFF = timedelta(minutes=1)
 _MOST_BACK_OFF = timedelta(hours=1)
 log = structlog.get_logger(__name__)
@@ -27,21 +27,21 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What measuring one host may take, in seconds."""
 
     together: float = 12.0
-    """Databases that are measured with others."""
+    """For all databases that are measured with others."""
     alone: float = 6.0
-    """Those that are measured by themselves."""
+    """For all databases that are measured by themselves."""
     at_once: int = 50
-    """Databases in a batch."""
+    """How many databases are in a batch."""
     batch: float = 5.0
     first: float = 2.0
-    """One that is measured alone, doubled with each failure."""
+    """For one database that is measured alone; doubled with each failure."""
 
     def of_one(self, failures: int) -> float:
         return min(self.first * (1 << min(failures, 10)), self.alone)
 
     @property
     def share(self) -> float:
-        """Of each in a batch."""
+        """The time of each database in a batch."""
         return self.batch / self.at_once
 
 
@@ -53,7 +53,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     alone: bool
     """It is measured apart from the others."""
     failures: int
-    """In a row."""
+    """How many in a row."""
 
 
 _DUE = """
@@ -68,8 +68,8 @@ ORDER BY coalesce(u.measured_alone_at, u.storage_measured_at) NULLS FIRST, d.id
 async def measure_storage(
     adapter: EngineAdapter, database_ids: Sequence[int], at: datetime, bounds: Bounds | None = None
 ) -> int:
-    """Measures what of these is due, is not being restored, and can be measured in time; returns how many that were.
-    Raises `EngineError` when the host as a whole can't be asked."""
+    """Measures those of these databases that are due, are not being restored, and can be measured in time; returns how
+    many these were. Raises `EngineError` when the host as a whole can't be asked."""
     bounds = bounds or Bounds()
     due = await fetch_all(Measured, _DUE, list(database_ids), at)
     if not due:
@@ -124,7 +124,7 @@ async def _measure_alone(measuring: Measuring, due: Sequence[Measured], at: date
 
 
 async def _usage(measuring: Measuring, batch: Sequence[Measured], seconds: float) -> dict[int, Usage]:
-    """By the database's id."""
+    """What the databases of a batch use, by id."""
     found = await measuring.usage([one.engine_name for one in batch], seconds)
     # Tenants of MySQL may drop their own database.
     nothing = Usage(storage_bytes=0, connections=0)

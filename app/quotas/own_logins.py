@@ -11,7 +11,7 @@ from uuid import UUID
 from app.store.session import execute, fetch_scalar, fetch_values
 
 _LONGEST_SECONDS = 60.0
-"""What a process that dies in between leaves on record."""
+"""How long a login stays on record whose process dies in between."""
 # In the order in which measurements write them, or the two could wait for each other.
 _MARK = """
 WITH marked AS (
@@ -39,7 +39,7 @@ async def moment() -> datetime:
 
 
 async def among(database_ids: Sequence[int], since: datetime) -> set[int]:
-    """Those of them that the service may have been logged in to since that moment."""
+    """Which of these databases the service may have been logged in to since that moment."""
     found = await fetch_values(
         int,
         "SELECT database_id FROM database_usage WHERE database_id = any($1::bigint[]) AND own_login_until >= $2",

@@ -9,7 +9,7 @@ from app.core.errors import PlanLimitExceeded
 from app.quotas.tiers import DEFAULT_TIERS, TierLimits
 
 DEFAULT_USERS = 20
-"""Of a plan that says nothing else."""
+"""How many users a plan allows that says nothing else."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     users: int = DEFAULT_USERS
     """The most users that one database may have besides its own."""
     backups: BackupRules = BackupRules()
-    """In force where a database has nothing else."""
+    """The rules in force where a database has no others."""
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def longest_audit_days(self) -> int:
-        """For how long some tier sees its events in the audit log."""
+        """The most days for which a tier sees its events in the audit log."""
         return max(tier.audit_days for tier in self.tiers.values())
 
 
@@ -81,7 +81,7 @@ DEFAULT_PLANS = Plans(
     ),
     tiers=DEFAULT_TIERS,
 )
-"""In force where the operator's file says nothing else."""
+"""The plans in force where the operator's file says nothing else."""
 
 FREE_TIER_DATABASES = 1
 
@@ -94,7 +94,7 @@ def limits_in_force(plans: Plans, plan: str, quotas: Quotas) -> Limits:
 
 
 def check_plan(tier: str, plan: str, databases_owned: int) -> None:
-    """Whether a team of that tier may have one more database, of that plan. Raises `PlanLimitExceeded`."""
+    """Checks that a team of this tier may have one more database, of this plan. Raises `PlanLimitExceeded`."""
     if tier != "free":
         return
     if plan != "free":
@@ -104,7 +104,7 @@ def check_plan(tier: str, plan: str, databases_owned: int) -> None:
 
 
 def check_quotas(plans: Plans, tier: str, plan: str, quotas: Quotas) -> None:
-    """An override may lower a limit for anyone, and raise it above the plan's for paying tiers only. Raises
+    """Checks overrides: one may lower a limit for anyone, and raise it above the plan's for paying tiers only. Raises
     `PlanLimitExceeded` naming the field."""
     if tier != "free":
         return

@@ -10,7 +10,7 @@ from app.contracts.quotas import FrozenDatabase
 from app.store.session import execute, fetch_all
 
 MOST_RECLAIMED = 20
-"""In one region, in one run."""
+"""The most databases in one region in one run."""
 LONG_SECONDS = 30.0
 _LATER = timedelta(minutes=10)
 
@@ -26,15 +26,15 @@ SELECT region, uuid AS database FROM (
 
 
 async def list_frozen() -> list[FrozenDatabase]:
-    """Those of each region that have waited longest for their turn."""
+    """The frozen databases of each region that have waited longest for their turn."""
     return await fetch_all(FrozenDatabase, _FROZEN, MOST_RECLAIMED)
 
 
 @asynccontextmanager
 async def turn(database: UUID, long_seconds: float = LONG_SECONDS) -> AsyncIterator[None]:
-    """Its next turn comes after everybody else's, whatever becomes of this one; ten minutes later if this one takes
-    long, or its process dies. A rebuild that takes longer than a step may would in each run begin anew, keep the
-    tenant out of the table, and hold up what else waits for the database."""
+    """Takes a database's turn, for the block. Its next turn comes after everybody else's, whatever becomes of this one;
+    ten minutes later if this one takes long, or its process dies. A rebuild that takes longer than a step may would
+    otherwise begin anew in each run, keep the tenant out of the table, and hold up what else waits for the database."""
     began = monotonic()
     await _next_turn(database, _LATER)
     try:

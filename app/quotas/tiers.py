@@ -15,7 +15,7 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The storage of all of them; the one that was deleted last is kept whatever its size."""
     blueprints: int
     blueprint_versions: int
-    """Of one blueprint."""
+    """Versions of one blueprint."""
     blueprint_applications: int
     """Pending or running, on all databases of the team."""
     query_executions: int
@@ -23,16 +23,16 @@ class TierLimits(msgspec.Struct, frozen=True, kw_only=True):
     restorations: int
     """Under way: databases that are being made from a backup or another database, or restored."""
     backups: int
-    """Those that are kept, and those under way; the policies' too."""
+    """Backups that are kept or under way, those of policies included."""
     backups_under_way: int
-    """Those that somebody asked for."""
+    """Backups under way that somebody asked for."""
     backup_tests: int
     """Restore tests under way that somebody asked for: fewer than a worker takes at once."""
     backup_storage_gb: float
-    """What all of them take in the store: beyond it those that nobody asked for go before their time, and none is
+    """What all backups take in the store: beyond it backups that nobody asked for go before their time, and none is
     taken that somebody asks for."""
     audit_days: int
-    """For how long it sees its events in the audit log."""
+    """For how long the team sees its events in the audit log."""
 
 
 DEFAULT_TIERS: Mapping[str, TierLimits] = MappingProxyType(

@@ -40,9 +40,10 @@ WHERE u.measured_at < excluded.measured_at
 
 
 async def record_use(samples: Sequence[Sample], at: datetime, *, longest_gap: float) -> None:
-    """Keeps the samples, all taken at that moment. One that finds its database in use adds its share of the time
-    since the last, up to `longest_gap` seconds, to the month's runtime: what no sample saw is nobody's. One that is not
-    newer than the last changes nothing, so that repeated and overlapping runs count no time twice."""
+    """Keeps the samples, all taken at that moment. A sample that finds its database in use adds its share of the time
+    since the last, up to `longest_gap` seconds, to the month's runtime: time that no sample saw counts for nobody. A
+    sample that is not newer than the last changes nothing, so that repeated and overlapping runs count no time
+    twice."""
     await execute(
         _RECORD_USE,
         [sample.database_id for sample in samples],
@@ -55,7 +56,7 @@ async def record_use(samples: Sequence[Sample], at: datetime, *, longest_gap: fl
 
 
 async def record_retained(database_id: int, storage_bytes: int, at: datetime) -> None:
-    """The size of a deleted database, measured when its access had ended. Its hours stay as they were."""
+    """Records the size of a deleted database, measured when its access had ended. Its hours stay as they were."""
     await execute(
         """
         INSERT INTO database_usage AS u (database_id, measured_at, storage_bytes, connected, runtime_month)
@@ -80,15 +81,15 @@ WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.stor
 
 
 async def record_storage(found: Mapping[int, Usage], at: datetime, *, alone_at: datetime | None = None) -> None:
-    """Keeps the storage of databases, by their ids. Those whose measuring takes long are measured apart from the
-    others, not before `alone_at`. One that is not newer than the last changes nothing, nor one of a database that is
-    being restored: it is empty at times, and would count as below its limit."""
+    """Keeps the storage of databases, by their ids. Databases whose measuring takes long are measured apart from the
+    others, not before `alone_at`. A measurement that is not newer than the last changes nothing, nor does one of a
+    database that is being restored: it is empty at times, and would count as below its limit."""
     octets, rebuilding = [one.storage_bytes for one in found.values()], [one.rebuilding for one in found.values()]
     await execute(_RECORD_STORAGE, list(found), octets, rebuilding, at, alone_at)
 
 
 async def storage_of(database_id: int) -> int:
-    """In bytes, as it was last measured; 0 where it never was."""
+    """The storage of a database in bytes, as it was last measured; 0 where it never was."""
     sql = "SELECT storage_bytes FROM database_usage WHERE database_id = $1"
     return await fetch_value(int, sql, database_id) or 0
 
@@ -99,8 +100,8 @@ class _OnHost(msgspec.Struct, frozen=True):
 
 
 async def stored_on_hosts() -> dict[int, int]:
-    """By host: the bytes that its databases took together when each was measured last, what is deleted and not yet
-    destroyed among it."""
+    """By host: the bytes that its databases took together when each was measured last, deleted databases that are not
+    yet destroyed included."""
     sql = """
     SELECT d.host_id, sum(u.storage_bytes)::bigint AS octets
     FROM database_usage u JOIN databases d ON d.id = u.database_id
@@ -129,14 +130,15 @@ class _Size(msgspec.Struct, frozen=True):
 
 
 async def storage_measured_at(database_ids: Sequence[int], at: datetime) -> dict[int, int]:
-    """What those of these databases hold in bytes that were measured at that moment, by their ids."""
+    """The bytes that these databases hold, by id, for those that were measured at that moment."""
     sql = "SELECT database_id, storage_bytes FROM database_usage WHERE database_id = any($1::bigint[])"
     found = await fetch_all(_Size, f"{sql} AND storage_measured_at = $2", list(database_ids), at)
     return {one.database_id: one.storage_bytes for one in found}
 
 
 async def measure_alone(database_ids: Sequence[int], at: datetime) -> None:
-    """From that moment on: they couldn't be measured together, and most likely for one of them alone."""
+    """Has these databases measured alone from that moment on: they couldn't be measured together, most likely because
+    of one of them."""
     await execute(
         "UPDATE database_usage SET measured_alone_at = $2 WHERE database_id = any($1::bigint[])", list(database_ids), at
     )
@@ -150,12 +152,12 @@ WHERE database_id = $1
 
 
 async def record_failure(database_id: int, at: datetime, reason: str, *, retry_at: datetime) -> None:
-    """Remembers that it couldn't be measured even alone."""
+    """Records that a database couldn't be measured even alone."""
     await execute(_RECORD_FAILURE, database_id, at, reason, retry_at)
 
 
 def month_of(at: datetime) -> date:
-    """The first day of its month. `at` is in UTC."""
+    """The first day of the month of `at`, which is in UTC."""
     return at.date().replace(day=1)
 
 
@@ -195,8 +197,8 @@ WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused') AND
 
 
 async def standings(plans: Plans, database_ids: Sequence[int], *, lock: bool = False) -> dict[int, QuotaState]:
-    """By the database's id, but for those that are being restored: each keeps the standing that it had, until it is
-    whole. With `lock` the measurements stay as they are until the end of the transaction."""
+    """The states of databases, by id, but for those that are being restored: each keeps the standing that it had, until
+    it is whole. With `lock` the measurements stay as they are until the end of the transaction."""
     rows = await fetch_all(_Row, _STANDINGS + ("FOR UPDATE OF u" if lock else ""), list(database_ids))
     return {row.database_id: _standing(plans, row) for row in rows}
 
@@ -231,7 +233,7 @@ def _standing(plans: Plans, row: _Row) -> QuotaState:
 
 
 async def remember(database_id: int, verdict: QuotaActions) -> None:
-    """What the next judgement has to know, in the transaction of what this one led to."""
+    """Records what the next judgement has to know, in the transaction of what this one led to."""
     await execute(
         """
         UPDATE database_usage SET judged_at = storage_measured_at, frozen_bytes = $3, growing = $4,
@@ -246,7 +248,8 @@ async def remember(database_id: int, verdict: QuotaActions) -> None:
 
 
 async def forget_growth(database_id: int) -> None:
-    """Its data was replaced: what the next measurement finds counts as what there was when it was frozen."""
+    """Forgets the growth of a database whose data was replaced: what the next measurement finds counts as what there
+    was when it was frozen."""
     sql = "UPDATE database_usage SET frozen_bytes = NULL, growing = 0, judged_at = storage_measured_at"
     await execute(f"{sql} WHERE database_id = $1", database_id)
 

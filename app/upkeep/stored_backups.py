@@ -10,20 +10,21 @@ from app.backups.stored import StoredRecord, stored_record, stored_records
 from app.upkeep.reconcile.findings import Report, Violation
 
 MISSING = "backup_missing"
-"""Our record says that it is complete, and the store doesn't have it."""
+"""Our record says that the backup is complete, and the store doesn't have it."""
 DAMAGED = "backup_damaged"
-"""An object of it is gone, or isn't what was written."""
+"""An object of the backup is gone, or isn't what was written."""
 ASTRAY = "backup_astray"
-"""The store has it although our record says that it is gone."""
+"""The store has the backup although our record says that it is gone."""
 UNRECORDED = "backup_unrecorded"
-"""The store has it, and we have no record."""
+"""The store has the backup, and we have no record of it."""
 STRAY = "backup_object_stray"
 """An object of no backup."""
 _AT_ONCE = 4
 
 
 async def verify_store(store: BackupStore, *, deep: bool = False) -> Report:
-    """Changes nothing. `deep` reads every object. Raises `StoreUnavailable` and `StoreRefused`."""
+    """Reports the differences, and changes nothing. `deep` reads every object. Raises `StoreUnavailable` and
+    `StoreRefused`."""
     violations, notes, seen = list[Violation](), list[Violation](), set[UUID]()
     async for page in _pages(store):
         checked = await asyncio.gather(*(_check(store, item, deep=deep) for item in page))
@@ -85,7 +86,8 @@ async def _check_stray(item: StrayObject) -> Found:
 
 
 async def _missing(store: BackupStore, backup: UUID) -> list[Violation]:
-    """Asked again: it may have been completed, or deleted, since the store was walked."""
+    """The violation of a missing backup. Store and record are asked again: it may have been completed, or deleted,
+    since the store was walked."""
     again = await store.find(backup)
     record = await stored_record(backup)
     if again is not None or record is None or not record.kept:

@@ -1,4 +1,4 @@
-"""What a report is asked for, from the text of query parameters and of the command line."""
+"""The query of a usage report, read from the text of query parameters and of the command line."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from app.usage.report import Granularity, GroupBy, UsageCursor, UsageQuery
 from app.web.parameters import parse_id, parse_uuid, query_moment
 
 LONGEST = timedelta(days=400)
-"""The range of one report."""
+"""The longest range of one report."""
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST = datetime(3000, 1, 1, tzinfo=UTC)
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -28,7 +28,8 @@ def read_query(
     team_ids: list[int] | None = None,
     databases: list[UUID] | None = None,
 ) -> UsageQuery:
-    """Without an end, to `now`; without a beginning, from that of the month. Raises `InvalidField`."""
+    """Reads a query. Without an end it goes to `now`; without a beginning it starts with the month. Raises
+    `InvalidField`."""
     begin = None if since is None else _moment("from", since)
     # What begins in the present second is part of it.
     end = now + timedelta(seconds=1) if until is None else _moment("to", until)
@@ -48,7 +49,7 @@ def read_query(
 
 
 def read_cursor(text: str | None, query: UsageQuery) -> UsageCursor | None:
-    """Raises `InvalidField` for what is no line's `id` in such a report."""
+    """Raises `InvalidField` for text that is not the `id` of a line in such a report."""
     if text is None:
         return None
     begin, _, key = text.partition("/")

@@ -16,7 +16,7 @@ from app.store.session import execute, fetch_one, fetch_scalar, fetch_values, tr
 from app.store.tables.metering import LEDGER
 
 _AT_ONCE = 500
-"""Meters in one transaction."""
+"""The most meters in one transaction."""
 _PARTS_AT_ONCE = 5000
 _LOOK_SECONDS = 0.1
 log = structlog.get_logger(__name__)
@@ -31,9 +31,10 @@ class _Border(msgspec.Struct, frozen=True):
 
 
 async def close(period_seconds: int, keep: timedelta, *, patience: float = 10.0) -> ClosedPeriods:
-    """Closes what is over. Any number of these may run at once, and each may end anywhere. While a transaction is open
-    that began before the end of a period, in which it may count, nothing is closed; it is waited for as many seconds as
-    `patience`. Partitions of the ledger are dropped when all their rows are older than `keep`."""
+    """Closes the periods that are over. Any number of these calls may run at once, and each may end anywhere. While a
+    transaction is open that began before the end of a period, in which it may count, nothing is closed; `patience` is
+    how many seconds it is waited for. Partitions of the ledger are dropped when all their rows are older than
+    `keep`."""
     await execute("UPDATE usage_clock SET period_seconds = $1 WHERE period_seconds <> $1", period_seconds)
     found = await fetch_one(_Border, _BORDER)
     assert found is not None, "the clock has one row"
@@ -44,7 +45,7 @@ async def close(period_seconds: int, keep: timedelta, *, patience: float = 10.0)
     await execute("UPDATE usage_clock SET closed_through = greatest(closed_through, $1)", found.border)
     await execute(_REMOVE_ENDED)
     await drop_before(LEDGER, found.border - keep)
-    # As the ledger: months that are over.
+    # As with the ledger: months that are over.
     await execute("DELETE FROM usage_days WHERE starts_at < $1", LEDGER.span.begin(found.border - keep))
     return ClosedPeriods(through=found.border, rows=rows)
 
@@ -57,7 +58,7 @@ _IS_SETTLED = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8"
 
 
 async def _is_settled(horizon: str, patience: float) -> bool:
-    """Waits until all transactions before that one have ended; False when they take too long."""
+    """Waits until all transactions before `horizon` have ended; False when they take too long."""
     looks = 1 + round(patience / _LOOK_SECONDS)
     for look in range(looks):
         if await fetch_scalar(bool, _IS_SETTLED, horizon):
@@ -73,8 +74,8 @@ _ANY = "SELECT id FROM usage_meters WHERE at < $1 AND id > $2 ORDER BY id LIMIT 
 
 
 async def _pass_border(border: datetime) -> None:
-    """Has every meter count beyond the border. Those that others hold come last, one at a time: whoever waits for a
-    meter holds no other."""
+    """Has every meter count beyond the border. Meters that other transactions hold come last, one at a time: whoever
+    waits for a meter holds no other."""
     for which, most in ((_FREE, _AT_ONCE), (_ANY, 1)):
         last: int | None = 0
         while last is not None:
@@ -82,7 +83,7 @@ async def _pass_border(border: datetime) -> None:
 
 
 async def _count_on(which: str, border: datetime, after: int, most: int) -> int | None:
-    """The last of them; None where none was left."""
+    """Has some meters count beyond the border. Returns the id of the last of them; None where none was left."""
     async with transaction():
         meters = await fetch_values(int, which, border, after, most)
         if meters:
@@ -110,7 +111,7 @@ FROM moved
 
 
 async def _move(border: datetime) -> int:
-    """What is counted up to there, into the ledger."""
+    """Moves what is counted up to the border into the ledger. Returns the number of rows."""
     rows = 0
     while True:
         months = await fetch_one(_Months, _TO_MOVE, border)

@@ -23,11 +23,11 @@ class Granularity(StrEnum):
     """Into which spans of time a report is divided, in UTC."""
 
     PERIOD = "period"
-    """The ledger's own."""
+    """The ledger's own periods."""
     DAY = "day"
     MONTH = "month"
     TOTAL = "total"
-    """Not at all."""
+    """Not divided at all."""
 
 
 class UsageQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,16 +38,16 @@ class UsageQuery(msgspec.Struct, frozen=True, kw_only=True):
     group_by: GroupBy = GroupBy.DATABASE
     granularity: Granularity = Granularity.PERIOD
     team_ids: list[int] | None = None
-    """Only these teams'; None for all."""
+    """Only these teams' usage; None for all."""
     databases: list[UUID] | None = None
-    """Only these; None for all."""
+    """Only these databases' usage; None for all."""
 
 
 class Clock(msgspec.Struct, frozen=True, kw_only=True):
-    """The meters'."""
+    """The clock of the meters."""
 
     now: datetime
-    """Everything before is counted."""
+    """Everything before this moment is counted."""
     closed_through: datetime
     period_seconds: int
 
@@ -67,7 +67,7 @@ class UsageLine(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     """The group: a uuid, a team's id, a plan or a region."""
     team_id: int
-    """Of a database, or of the team. Otherwise any."""
+    """The database's team, or the team itself; of any other group, any of its teams."""
     open: bool
     """Some of it is not closed yet."""
     runtime_seconds: int
@@ -135,7 +135,8 @@ async def read_clock() -> Clock:
 
 
 async def read_lines(query: UsageQuery, clock: Clock, *, after: UsageCursor | None, limit: int) -> list[UsageLine]:
-    """As many lines, by time and group, from the one that follows `after` on. Those of closed periods never change."""
+    """At most `limit` lines, by time and group, from the one that follows `after` on. Lines of closed periods never
+    change."""
     # A window of time after the other: a page of a month's hours doesn't add up the month.
     begin = query.since if after is None else max(query.since, after.starts_at)
     lines: list[UsageLine] = []
@@ -188,8 +189,8 @@ async def _read(
 
 
 def _whole_days(granularity: Granularity, begin: datetime, end: datetime) -> tuple[datetime, datetime]:
-    """Those within a span of time: from when on and until when. Both are the span's end where there are none, and for
-    reports by periods, which know no days."""
+    """The beginning and the end of the whole days within a span of time. Both are the span's end where there are none,
+    and for reports by periods, which know no days."""
     if granularity is Granularity.PERIOD:
         return end, end
     first, last = _midnight(begin + timedelta(days=1, microseconds=-1)), _midnight(end)
@@ -197,5 +198,5 @@ def _whole_days(granularity: Granularity, begin: datetime, end: datetime) -> tup
 
 
 def _midnight(moment: datetime) -> datetime:
-    """In UTC, the last one until then."""
+    """The last midnight until that moment, in UTC."""
     return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -15,13 +15,13 @@ from app.usage.report import GroupBy, UsageLine
 from app.usage.schemas import UsageView
 
 COLUMNS = tuple(name for name in UsageView.__struct_fields__ if name not in ("object", "id"))
-"""Of the CSV."""
+"""The columns of the CSV."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes a cell for a formula by that begins with it; the last are wide forms of the first."""
+"""The first characters of cells that a spreadsheet takes for formulas; the last are wide forms of the first."""
 
 
 async def views(group_by: GroupBy, lines: Sequence[UsageLine]) -> list[UsageView]:
-    """In the same order."""
+    """The views of these lines, in the same order."""
     match group_by:
         case GroupBy.DATABASE:
             return await _of_databases(lines)
@@ -69,7 +69,8 @@ def _view(line: UsageLine, **group: object) -> UsageView:
 
 
 def csv_rows(views: Sequence[UsageView], *, header: bool) -> str:
-    """RFC 4180, with a header if asked for. No cell is a formula to a spreadsheet: tenants choose names."""
+    """The views as CSV (RFC 4180), with a header if asked for. No cell is a formula to a spreadsheet: tenants choose
+    names."""
     text = io.StringIO()
     writer = csv.writer(text)
     if header:

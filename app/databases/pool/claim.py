@@ -19,7 +19,7 @@ from app.hosts.loads import rooms
 from app.store.session import execute
 
 _PREFETCH_SECONDS = 0.04
-"""After a claim: out of the way of its answer."""
+"""How long after a claim the next member is read: out of the way of the claim's answer."""
 _LIFETIME_SECONDS = 300.0
 """What was read of a member longer ago is likely to be no longer true."""
 _CHOICE = 4
@@ -65,8 +65,9 @@ class ReadyMembers:
 
     @asynccontextmanager
     async def reserved(self, kind: MemberKind, *, fresh: bool) -> AsyncIterator[ReadyMember | None]:
-        """A member that allows exactly so many connections, in force, or None: one that is read now, or else the one
-        that was read after the last claim. No other create of this process gets it during the block."""
+        """A member that allows exactly the kind's connections, in force, or None. With `fresh` it is read now,
+        otherwise it is the one that was read after the last claim. No other create of this process gets it during the
+        block."""
         member = await self._read(kind) if fresh else self._take_prefetched(kind)
         try:
             yield member
@@ -80,7 +81,7 @@ class ReadyMembers:
         self._prefetching.schedule()
 
     async def prefetch_now(self) -> None:
-        """Reads one for each kind that was asked for since."""
+        """Reads a member for each kind that was asked for since the last time."""
         while self._kinds:
             kind = self._kinds.pop()
             async with self._reading:
@@ -110,7 +111,7 @@ class ReadyMembers:
 
 
 def count_claim(engine: Engine, region: str, outcome: Literal["hit", "miss"], seconds: float) -> None:
-    """For the metrics: how long a create that went to this region asked the pool."""
+    """Counts for the metrics how long, in seconds, a create that went to this region asked the pool."""
     claims, durations = _series(engine, region, outcome)
     claims.inc()
     durations.observe(seconds)
@@ -118,7 +119,7 @@ def count_claim(engine: Engine, region: str, outcome: Literal["hit", "miss"], se
 
 @cache
 def _series(engine: Engine, region: str, outcome: str) -> tuple[Counter, Histogram]:
-    """Looking labels up costs more than counting does."""
+    """The metrics with their labels, remembered: looking labels up costs more than counting does."""
     return POOL_CLAIMS.labels(engine.value, region, outcome), POOL_CLAIM_SECONDS.labels(engine.value, outcome)
 
 
@@ -128,7 +129,7 @@ async def notify_refill() -> None:
 
 
 class RefillNotices:
-    """Sends one after the claims of one process, several of them at once. No request waits for it."""
+    """Sends a notice after the claims of one process, one for several claims. No request waits for it."""
 
     def __init__(self) -> None:
         self._debouncer = Debouncer(_NOTICE_SECONDS, notify_refill, lost="pool_notice_lost")

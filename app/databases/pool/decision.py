@@ -11,20 +11,22 @@ from app.databases.pooled import PoolMember
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     missing: int
-    """To be begun."""
+    """How many members are to be begun."""
     making: int
-    """On their way."""
+    """How many members are on their way."""
     ready: int
     discard: list[PoolMember]
     aged: list[PoolMember]
-    """Ready, oldest first, and to be replaced. They stay until others are ready, so that the pool never runs dry."""
+    """Ready members that are to be replaced, oldest first. They stay until others are ready, so that the pool never
+    runs dry."""
 
 
 def decide(members: Sequence[PoolMember], size: int, connections: int, older_than: datetime) -> Decision:
-    """`connections` is what a member is made with nowadays; those that differ are as good as aged.
+    """Decides for a pool of `size` members. `connections` is what a member is made with nowadays; members with another
+    number count as aged.
 
-    A sick host's members neither count nor go: others take their place, and when the host is well again the oldest
-    of all are too many.
+    A sick host's members neither count nor go: others take their place, and when the host is well again the oldest of
+    all are too many.
     """
     active = [member for member in members if member.status is DatabaseStatus.ACTIVE]
     making = [one for one in members if one.status is DatabaseStatus.PROVISIONING and not one.draining]

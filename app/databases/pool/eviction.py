@@ -14,8 +14,8 @@ from app.hosts.records import lock_host, open_hosts
 async def place_with_room_made(
     engine: Engine, region: str | None, connections: int, *, among: Collection[int] | None = None
 ) -> HostLoad | None:
-    """As `place`, and where no host has room, on the one that fewest members have to go from. They go with the caller's
-    transaction."""
+    """The same as `place`, but where no host has room, members are discarded on the host where fewest have to go. They
+    go with the caller's transaction."""
     host = await place(engine, region, connections, among=among)
     if host is not None:
         return host
@@ -54,7 +54,7 @@ async def room_on_host(host_id: int, connections: int, *, allocated: int) -> int
 
 
 def _fewest(load: HostLoad, members: Sequence[IdleMember], databases: int, connections: int) -> list[IdleMember]:
-    """Empty when all of them are not enough."""
+    """The fewest members that have to go to make room, in their order; empty when all of them are not enough."""
     freed = accumulate(one.connections for one in members)
     for count, connections_freed in enumerate(freed, start=1):
         fits = load.connections + connections - connections_freed <= load.connection_room

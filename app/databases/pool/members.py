@@ -31,7 +31,8 @@ def member_connections(plans: Plans) -> int:
 
 
 async def begin_member(plans: Plans, box: SecretBox, engine: Engine, host: HostLoad) -> None:
-    """In the transaction in which `host` was chosen. It is made like any other database, at the lowest priority."""
+    """Begins a member, in the transaction in which `host` was chosen. It is made like any other database, at the lowest
+    priority."""
     uuid, name = new_uuid(), engine_name()
     await insert(
         PlacedDatabase(
@@ -59,7 +60,7 @@ async def begin_member(plans: Plans, box: SecretBox, engine: Engine, host: HostL
 
 
 async def discard_member(uuid: UUID) -> bool:
-    """Has it destroyed, unless it was claimed meanwhile. Says whether it was still the pool's."""
+    """Has a member destroyed, unless it was claimed meanwhile. Returns whether it was still the pool's."""
     async with transaction():
         discarded = await mark_discarded(uuid)
         if discarded is not None:

@@ -18,9 +18,10 @@ from app.store.session import execute, transaction
 
 _LOCK = 0x6865_6164_706F_6F6C
 _MAX_IN_PROGRESS = 4
-"""Members of one pool on their way: so few that a create that somebody waits for always gets a slot of a worker."""
+"""The most members of one pool on their way: so few that a create that somebody waits for always gets a slot of a
+worker."""
 _DISCARDS = 50
-"""In one transaction; the next run discards the others."""
+"""The most members discarded in one transaction; the next run discards the others."""
 _LIVE_SECONDS = 15
 """How long a create that somebody waits for slows the refill down to one member at a time. Not to none: where somebody
 always waits, the pool would never be filled again."""
@@ -29,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 class _PoolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one pool's refill."""
+    """The result of one pool's refill."""
 
     missing: int
     retry_soon: bool
@@ -84,7 +85,7 @@ async def _refill_one(plans: Plans, box: SecretBox, target: PoolSize, older_than
 
 
 async def _begin(plans: Plans, box: SecretBox, target: PoolSize, decision: Decision, most: int) -> tuple[int, bool]:
-    """How many were begun, and whether there was no healthy host with room for more."""
+    """Begins missing members. Returns how many, and whether there was no healthy host with room for more."""
     begun = 0
     for _ in range(min(decision.missing, most - decision.making)):
         host = await place(target.engine, target.region, member_connections(plans))

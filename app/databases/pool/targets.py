@@ -8,7 +8,7 @@ from app.hosts.records import is_served
 from app.store.session import execute, fetch_all, transaction
 
 MOST_MEMBERS = 10_000
-"""Of one pool: more is a slip of the finger."""
+"""The most members of one pool: more is a slip of the finger."""
 
 
 class PoolSize(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class PoolStatus(msgspec.Struct, frozen=True, kw_only=True):
     region: str
     engine: Engine
     size: int
-    """How many there are to be."""
+    """How many members there are to be."""
     ready: int
     """How many a create could claim right now."""
 
@@ -46,7 +46,8 @@ ORDER BY served.region, served.engine
 
 
 async def targets(default: int) -> list[PoolSize]:
-    """For every engine of every region that has a host. `default` is the size where no operator has set another."""
+    """The sizes of the pools: one for every engine in every region that has a host of it. `default` is the size where
+    no operator has set another."""
     return await fetch_all(PoolSize, _WANTED, default)
 
 
@@ -66,7 +67,7 @@ async def note_setting(pools: list[PoolSize], setting: int) -> None:
 
 
 async def set_target(engine: Engine, region: str, size: int | None) -> None:
-    """From the next refill on; None goes back to the setting. Raises `InvalidField`."""
+    """Sets the size of a pool from the next refill on; None goes back to the setting. Raises `InvalidField`."""
     if size is not None and not 0 <= size <= MOST_MEMBERS:
         raise InvalidField("size", f"Expected a number from 0 to {MOST_MEMBERS}.")
     async with transaction():

@@ -16,14 +16,14 @@ from app.hosts.loads import mark_recovered, mark_sick
 
 _AT_ONCE = 4
 _MOST = 200
-"""In one go; the next run has the others."""
+"""The most members tried in one run; the next run has the others."""
 
 log = structlog.get_logger(__name__)
 
 
 async def verify(box: SecretBox, adapters: Adapters, region: str, before: datetime) -> None:
-    """Logs in to the members of this region whose last proof is not newer than that, or whose host failed since and may
-    have recovered. A host that doesn't answer is tried once."""
+    """Logs in to the members of this region whose last proof is not newer than `before`, or whose host failed since and
+    may have recovered. A host that doesn't answer is tried once."""
     untried = await unverified_members(region, before, _MOST)
     slots = asyncio.Semaphore(_AT_ONCE)
     away: set[int] = set()

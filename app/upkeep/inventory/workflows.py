@@ -60,7 +60,7 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 async def list_open(client: Client, patience: timedelta = STUCK_AFTER) -> list[OpenWorkflow]:
-    """Stuck workflows first, then running ones, then waiting ones; the newest first in each group."""
+    """The open workflows: stuck ones first, then running ones, then waiting ones; the newest first in each group."""
     turns = asyncio.Semaphore(_CONCURRENCY)
 
     async def inspect(found: WorkflowExecution) -> OpenWorkflow | None:
@@ -115,7 +115,7 @@ async def _scheduled_times(client: Client, found: WorkflowExecution) -> dict[str
 
 
 def _pending(raw: Any, queue: str, since: datetime, begun: Mapping[str, datetime]) -> list[_Step]:
-    """A step scheduled before `since` is stuck, unless it is running."""
+    """The pending steps of a workflow. A step scheduled before `since` is stuck, unless it is running."""
     steps = [_activity(one, since, begun.get(one.activity_id)) for one in raw.pending_activities]
     if raw.HasField("pending_workflow_task"):
         steps.append(_task(raw.pending_workflow_task, queue, since))

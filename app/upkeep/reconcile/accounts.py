@@ -23,9 +23,9 @@ _MAX = 20
 
 class AccountCheck(msgspec.Struct, frozen=True):
     violations: list[Violation]
-    """For each rule and database."""
+    """One for each rule and database."""
     skipped: list[UUID]
-    """What can't be compared now is left to the next run."""
+    """Databases that can't be compared now: they are left to the next run."""
 
 
 async def check_accounts(adapter: EngineAdapter, databases: Iterable[RecordedDatabase]) -> AccountCheck:
@@ -41,7 +41,7 @@ async def check_accounts(adapter: EngineAdapter, databases: Iterable[RecordedDat
 
 
 async def repair_accounts(box: SecretBox, adapter: EngineAdapter, violations: Iterable[Violation]) -> list[str]:
-    """Removes the unknown ones, and makes the missing ones. Returns a sentence for each database, failures included."""
+    """Removes unknown accounts, and makes missing ones. Returns a sentence for each database, failures included."""
     subjects = list(dict.fromkeys(one.subject for one in violations))
     return [await _repair(box, adapter, subject) for subject in subjects[:_MAX]]
 

@@ -10,7 +10,7 @@ LEFT = "dump_account_left"
 
 
 async def check_dump_accounts(snapshot: HostSnapshot, adapter: EngineAdapter) -> list[Violation]:
-    """A finding for each. What the host doesn't report now is left to the next run."""
+    """A violation for each account that was left. What the host doesn't report now is left to the next run."""
     try:
         left = await adapter.left_dumps(list(snapshot.recorded))
     except EngineError:
@@ -22,7 +22,7 @@ async def check_dump_accounts(snapshot: HostSnapshot, adapter: EngineAdapter) ->
 async def remove_dump_accounts(
     adapter: EngineAdapter, snapshot: HostSnapshot, violations: Sequence[Violation]
 ) -> list[str]:
-    """Returns a sentence for each, or for the failure."""
+    """Removes the accounts that were left. Returns a sentence for each, or for the failure."""
     if not violations:
         return []
     try:

@@ -66,7 +66,7 @@ async def write(
 
 
 async def subjects_of(host_id: int, rules: Sequence[str]) -> list[str]:
-    """What runs have found to violate one of these rules on that host, as far as they know."""
+    """The subjects that runs have found to violate one of these rules on that host, as far as they know."""
     return await fetch_values(
         str, "SELECT DISTINCT subject FROM findings WHERE host_id = $1 AND rule = any($2::text[])", host_id, list(rules)
     )
@@ -77,7 +77,7 @@ class StoredFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     host_id: int | None
-    """None for what concerns our own records."""
+    """None for a finding about our own records."""
     rule: str
     subject: str
     detail: str
@@ -86,7 +86,7 @@ class StoredFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def list_stored(*, after: int | None, limit: int) -> list[StoredFinding]:
-    """The newest first, from the one that follows `after` on."""
+    """The stored findings, newest first, from the one that follows `after` on."""
     return await fetch_all(
         StoredFinding,
         "SELECT id, host_id, rule, subject, detail, first_seen_at, last_seen_at FROM findings"

@@ -15,7 +15,7 @@ _MAX = 20
 
 
 async def check_held(snapshot: HostSnapshot, adapter: EngineAdapter) -> list[Violation]:
-    """A finding for each. What the host doesn't report now is left to the next run."""
+    """A violation for each such database. What the host doesn't report now is left to the next run."""
     try:
         found = await find_unrecorded(adapter, snapshot.host)
     except EngineError:
@@ -25,7 +25,7 @@ async def check_held(snapshot: HostSnapshot, adapter: EngineAdapter) -> list[Vio
 
 
 async def release_held(plans: Plans, adapter: EngineAdapter, violations: Sequence[Violation]) -> list[str]:
-    """Returns a sentence for each, failures included."""
+    """Gives databases their connections back. Returns a sentence for each, failures included."""
     sentences = []
     for one in violations[:_MAX]:
         failure = await give_back(plans, adapter, UUID(one.subject))

@@ -10,7 +10,8 @@ from app.upkeep.reconcile.findings import Violation
 
 SCARCE = "host_resource_scarce"
 _PERCENT = 50
-"""Of the host's capacity. A healthy server uses a tenth of its transaction ids between two rounds of vacuum."""
+"""The percentage of a resource's capacity from which on it is scarce. A healthy server uses a tenth of its transaction
+ids between two rounds of vacuum."""
 
 
 async def scarce(host: Host, adapter: EngineAdapter) -> list[Violation]:

@@ -12,7 +12,7 @@ from app.upkeep.reconcile.snapshot import HostSnapshot
 
 ORPHAN = "orphan_on_host"
 FOREIGN = "foreign_on_host"
-"""It belongs to another installation, which is no violation."""
+"""The object belongs to another installation, which is no violation."""
 MISSING = "missing_on_host"
 CLOSED = "access_closed"
 OPEN = "access_open"
@@ -34,11 +34,11 @@ class Mismatch(msgspec.Struct, frozen=True):
 class Inspection(msgspec.Struct, frozen=True):
     snapshot: HostSnapshot
     mismatches: list[Mismatch]
-    """Those that both snapshots show."""
+    """The mismatches that both snapshots show."""
 
 
 def mismatches(snapshot: HostSnapshot) -> list[Mismatch]:
-    """All of them, ordered by the names on the host."""
+    """All mismatches of a snapshot, ordered by the names on the host."""
     orphans = [
         _orphan(snapshot, snapshot.found[name]) for name in sorted(snapshot.found.keys() - snapshot.recorded.keys())
     ]

@@ -23,7 +23,7 @@ from app.upkeep.reconcile.findings import Violation
 
 RULE = "active_unreachable"
 TRIED_RULES = (RULE, *ACCOUNT_RULES)
-"""Those that only a run can end that tries the database."""
+"""The rules whose violations only a run can end that tries the database."""
 _CONCURRENCY = 8
 _FEWEST = 25
 _RUNS = 24
@@ -43,8 +43,8 @@ class LoginRefusal(msgspec.Struct, frozen=True):
 async def try_logins(
     box: SecretBox, adapter: EngineAdapter, databases: Iterable[RecordedDatabase]
 ) -> list[LoginRefusal]:
-    """Tries short logins to each database, a few databases at a time. One whose password can't be opened is refused
-    too, and keeps no other from its turn."""
+    """Tries short logins to each database, a few databases at a time. A database whose password can't be opened counts
+    as refused too, and keeps no other from its turn."""
     slots = asyncio.Semaphore(_CONCURRENCY)
 
     async def attempt(one: RecordedDatabase) -> LoginRefusal | None:
@@ -65,8 +65,8 @@ async def try_logins(
 
 
 async def _log_in(box: SecretBox, adapter: EngineAdapter, one: RecordedDatabase) -> None:
-    """With every credential that it must accept. One that is full answers, and one that ended meanwhile doesn't count.
-    Raises `EngineError`."""
+    """Logs in with every credential that the database must accept. A database that is full answers, and a credential
+    that ended meanwhile doesn't count. Raises `EngineError`."""
     assert one.password_sealed is not None
     password = box.open(one.password_sealed, password_place(one.uuid))
     tenant = Tenant(name=one.engine_name, login=one.login, password=password, marker=one.marker)

@@ -1,7 +1,7 @@
 """Operations and the databases that they change: neither ends without the other.
 
 Both end in one transaction, so a difference is damage, such as a row that was changed by hand. An operation whose
-workflow is gone while its database is still in transition is none: `restarts` begins its workflow anew.
+workflow is gone while its database is still in transition is no damage: `restarts` begins its workflow anew.
 """
 
 from datetime import timedelta
@@ -48,7 +48,7 @@ LEFT JOIN backups b ON b.uuid = CASE WHEN o.type = 'backup' THEN split_part(o.wo
 WHERE o.finished_at IS NULL
 """
 ASTRAY = f"SELECT * FROM ({_OUTCOMES}) o WHERE outcome IS NOT NULL AND changed_at < now() - $1::interval"  # noqa: S608
-"""Open operations whose change has been over for longer than that."""
+"""Selects open operations whose change has been over for longer than `$1`."""
 _OUTCOME = f"SELECT * FROM ({_OUTCOMES}) o WHERE id = $1 AND outcome IS NOT NULL"  # noqa: S608
 _ENDS = {
     "succeeded": (OperationStatus.SUCCEEDED, None),

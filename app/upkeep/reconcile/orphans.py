@@ -64,7 +64,7 @@ def _fate(since: datetime | None, age: timedelta | None) -> str:
 
 
 async def _first_seen(inspection: Inspection) -> dict[str, datetime]:
-    """By name. An orphan whose marker has changed is a new one."""
+    """When each orphan was first seen, by name. An orphan whose marker has changed is a new one."""
     rows = await fetch_all(_FirstSeen, _FIRST_SEEN, inspection.snapshot.host.id, ORPHAN)
     marks = {one.name: one.marker for one in of(inspection)}
     return {row.subject: row.first_seen_at for row in rows if marks.get(row.subject) == row.mark}
@@ -80,8 +80,8 @@ async def in_use(inspection: Inspection, adapter: EngineAdapter) -> list[str]:
 
 
 async def left_open(inspection: Inspection) -> list[tuple[FoundTenant, UUID]]:
-    """What moved databases left on the host, and still lets their tenants in, with those databases. `CloseRemnant`
-    closes it, unless the host was removed first, and registered again afterwards."""
+    """What moved databases left on the host and still lets their tenants in, each with its database's uuid.
+    `CloseRemnant` closes it, unless the host was removed first, and registered again afterwards."""
     admitting = [found for found in of(inspection) if found.admits]
     owners = await _owners([found.marker for found in admitting])
     known = [(found, owners[found.marker]) for found in admitting if found.marker in owners]

@@ -6,7 +6,7 @@ from app.store.session import fetch_all
 from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.operations import ASTRAY
 
-# That lasts as long as there is data. One that lasts too long is an operation that is overdue.
+# How long filling lasts depends on the data. Where it lasts too long, its operation is overdue.
 _BEING_FILLED = (
     "(restoring_at IS NOT NULL"
     " AND EXISTS (SELECT FROM restorations r WHERE r.database_id = databases.id AND r.ended_at IS NULL))"

@@ -103,7 +103,8 @@ async def _remove_orphans(inspection: Inspection, adapter: EngineAdapter, age: t
 
 
 def chosen(due: Sequence[Due]) -> Sequence[Due]:
-    """At random: those that fail each time would otherwise stand in front of the rest for ever."""
+    """At most `MAX_REPAIRS` of them, at random: those that fail each time would otherwise stand in front of the rest
+    for ever."""
     return random.sample(due, min(len(due), MAX_REPAIRS))
 
 

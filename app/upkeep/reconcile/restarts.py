@@ -1,6 +1,7 @@
 """Restarting workflows that were terminated, or that Temporal lost.
 
-Harmless if one is running after all: every step takes the database's lock and checks its row first.
+A restart is harmless if the workflow is running after all: every step takes the database's lock and checks its row
+first.
 """
 
 from datetime import timedelta
@@ -52,7 +53,7 @@ RESTART_AFTER = timedelta(minutes=5)
 _MAX = 50
 """The maximum of restarts in one run."""
 _MOST_STOPPED = 10
-"""Of one database, that were stopped by hand."""
+"""The most workflows of one database that are looked at among those stopped by hand."""
 _PAGE = 100
 """The number of databases in one query to Temporal."""
 
@@ -74,7 +75,7 @@ class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
     subject: UUID | None
     """The backup that is to be taken or tested, or the restoration, for their workflows."""
     test: int | None
-    """Which test of the backup that is."""
+    """The number of the backup's test."""
     backup_kind: BackupKind | None
     backup_priority: int | None
     application: int | None
@@ -158,7 +159,7 @@ async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_A
 
 
 async def _stopped_by_hand(client: Client, stuck: _StuckDatabase) -> list[WorkflowExecution]:
-    """Its workflows that somebody terminated or cancelled."""
+    """The database's workflows that somebody terminated or cancelled."""
     query = (
         f"ExecutionStatus IN ('Terminated', 'Canceled') AND {DATABASE_ATTRIBUTE.name} = '{stuck.uuid}'"
         f" AND WorkflowType = '{stuck.workflow}'"
@@ -191,8 +192,8 @@ async def _restart(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> s
 
 
 async def _record_stops(stuck: _StuckDatabase, stopped: list[WorkflowExecution]) -> None:
-    """In the audit log: what an operator did in Temporal, once for each run that was stopped, and what the service does
-    about it."""
+    """Records in the audit log what an operator did in Temporal, once for each run that was stopped, and what the
+    service does about it."""
     for one in stopped:
         if not await is_recorded(stuck.team_id, "workflow", one.run_id):
             status = "terminated" if one.status is WorkflowExecutionStatus.TERMINATED else "cancelled"
@@ -205,14 +206,15 @@ async def _record_stops(stuck: _StuckDatabase, stopped: list[WorkflowExecution])
 
 
 async def _restart_deletion(database: UUID) -> None:
-    """The id follows from the row, so that whoever changes the end of the grace period can signal the workflow."""
+    """Requests the workflow of a deletion. Its id follows from the row, so that whoever changes the end of the grace
+    period can signal the workflow."""
     record = await records.find_for_update(database)
     if record is not None and record.destroy_at is not None and record.destroyed_at is None:
         await request_deletion(record, destroy_at=record.destroy_at, priority=NORMAL, relayed=True)
 
 
 def _priority_of(stuck: _StuckDatabase) -> int:
-    """A backup keeps its own: somebody may wait for it, or nobody."""
+    """The priority of the new workflow. A backup keeps its own: somebody may wait for it, or nobody."""
     if stuck.workflow != "BackupDatabase" or stuck.backup_priority is None:
         return NORMAL
     return stuck.backup_priority

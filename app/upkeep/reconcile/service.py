@@ -42,7 +42,7 @@ _MAX_SENTENCES = 20
 """The maximum of sentences of each kind in a result. The counts include all."""
 
 _MOST_DELIVERIES = 200
-"""What one run takes over."""
+"""The most deliveries that one run takes over."""
 
 
 async def check(box: SecretBox, orphan_age: timedelta | None, others: Sequence[Violation] = ()) -> Report:
@@ -126,7 +126,7 @@ async def reconcile_host(
 def _unlooked(
     admitting: Sequence[RecordedDatabase], tried: Sequence[RecordedDatabase], skipped: Sequence[UUID]
 ) -> list[tuple[str, str]]:
-    """Rules and databases of which the run knows nothing: those active ones that it didn't try, and those whose
+    """Rules and databases of which the run knows nothing: the active databases that it didn't try, and those whose
     accounts it couldn't compare."""
     done = {one.uuid for one in tried}
     untried = [(rule, str(one.uuid)) for one in admitting if one.uuid not in done for rule in TRIED_RULES]
@@ -134,7 +134,7 @@ def _unlooked(
 
 
 async def _record_repairs(action: Action, subject: tuple[str, object], repairs: Sequence[str]) -> None:
-    """In the audit log, of what was done on a host or in several transactions."""
+    """Records in the audit log what was done on a host or in several transactions."""
     for sentence in repairs[:_MAX_SENTENCES]:
         await append(action, subject, changes={"repair": (None, sentence)})
 
@@ -172,8 +172,8 @@ async def _with_names(sentences: list[str]) -> list[str]:
 
 
 async def recover_deliveries(patience: timedelta = RESTART_AFTER) -> list[str]:
-    """Takes over deliveries that have been due to no endpoint for longer than `patience`. Returns a sentence for
-    each."""
+    """Wakes endpoints that have waiting deliveries and no time at which to look at them, and takes over deliveries that
+    nothing has been at since they were due, longer ago than `patience`. Returns a sentence for each."""
     forgotten = [f"Woke endpoint {endpoint}: nothing said when." for endpoint in await waiting.wake_forgotten()]
     return forgotten + [
         f"Took up delivery {one.id} to endpoint {one.endpoint_id}: nothing was at it any more."

@@ -23,7 +23,7 @@ class HostSnapshot(msgspec.Struct, frozen=True):
     installation: str
     """The id of our installation, as in markers."""
     now: datetime
-    """By our own database's clock."""
+    """The time of the snapshot, by our own database's clock."""
 
 
 async def take_snapshot(host: Host, adapter: EngineAdapter) -> HostSnapshot:

@@ -12,11 +12,11 @@ from app.web.parameters import query_moment
 
 AUTOMATIC = 0
 STEPS = (60, 300, 900, 3600, 21_600, 86_400)
-"""Seconds."""
+"""The steps that can be asked for, in seconds."""
 MOST_POINTS = 2_200
-"""Of one series: a week of five minutes, a day of minutes and 60 days of hours fit."""
+"""The most points of one series: a week of five minutes, a day of minutes and 60 days of hours fit."""
 _USUAL_POINTS = 500
-"""The default step is the shortest that gives no more."""
+"""The default step is the shortest that gives no more points."""
 _DEFAULT_RANGE = timedelta(days=1)
 _SLACK = timedelta(minutes=15)
 """A little more than is kept may be asked for: a request takes time, and clocks of clients differ."""
@@ -33,7 +33,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(names: str | None, since: str | None, until: str | None, step: int, now: datetime) -> Asked:
-    """From the query parameters `names`, `from`, `to` and `step`. Raises `InvalidField` that names one of them."""
+    """Reads the query parameters `names`, `from`, `to` and `step`. Raises `InvalidField` that names one of them."""
     chosen = _names(names)
     end = now if until is None else query_moment("to", until)
     begin = end - _DEFAULT_RANGE if since is None else query_moment("from", since)
@@ -68,7 +68,7 @@ def _step(asked: int, begin: datetime, end: datetime, now: datetime) -> int:
 
 
 def _fits(step: int, begin: datetime, end: datetime, now: datetime, points: int) -> bool:
-    """Whether samples are kept so precisely for so long, and no more than so many points come of it."""
+    """Whether samples are kept so precisely for so long, and give no more than this number of points."""
     return (
         begin >= now - _resolution(step).retention - _SLACK
         and (end - begin_of(begin, step)).total_seconds() <= points * step
@@ -76,7 +76,7 @@ def _fits(step: int, begin: datetime, end: datetime, now: datetime, points: int)
 
 
 def _resolution(step: int) -> Resolution:
-    """The longest steps that these are made of."""
+    """The coarsest resolution that these steps can be made of."""
     return next(one for one in reversed(RESOLUTIONS) if one.seconds <= step)
 
 

@@ -5,13 +5,13 @@ import msgspec
 from app.engines.base import Counters
 
 MOST = 2**46
-"""No database counts so many in a few minutes: what says so is wrong. As many of them as fit into 60 days can be summed
-up in a bigint."""
+"""The most that a counter can have grown by: no database counts so many in a few minutes, and what says so is wrong. As
+many of these as fit into 60 days can be summed up in a bigint."""
 _LARGEST = 2**62
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one database in some time, each None where it isn't known."""
+    """How much the counters of one database grew in some time, each None where it isn't known."""
 
     transactions: int | None = None
     rows_read: int | None = None
@@ -32,7 +32,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def between(before: Look, after: Look) -> Counts | None:
-    """None where the two can't be compared: the database is elsewhere, or its counters began anew."""
+    """How much the counters grew between two looks. None where these can't be compared: the database is elsewhere, or
+    its counters began anew."""
     old, new = before.counters, after.counters
     if before.place != after.place or old.began != new.began:
         return None

@@ -19,7 +19,7 @@ from app.store.session import fetch_all
 MEDIA_TYPE = "text/plain"
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 MOST_DATABASES = 5_000
-"""On one page, the oldest first; how many are left out is on it too."""
+"""The most databases on one page, the oldest first; the page also says how many are left out."""
 _LABELS = ("database", "uuid", "db_type")
 _VALUES: tuple[tuple[type[GaugeMetricFamily | CounterMetricFamily], str, str, str], ...] = (
     (GaugeMetricFamily, "storage_bytes", "headwater_database_storage_bytes", "Bytes on the server's disk."),
@@ -71,7 +71,8 @@ async def newest(team_id: int, databases: Sequence[UUID] | None) -> list[Newest]
 
 
 def render(found: Sequence[Newest], now: datetime, longest_gap: float) -> bytes:
-    """`longest_gap` is after how many seconds without a sample the newest one says nothing any more."""
+    """The page of these databases. `longest_gap` is the number of seconds without a sample after which the newest one
+    says nothing any more."""
     return generate_latest(_Page(found, now, longest_gap))
 
 

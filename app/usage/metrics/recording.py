@@ -69,7 +69,7 @@ class _Sample(msgspec.Struct, frozen=True, kw_only=True):
     gap_since: datetime | None
 
 
-# In one order, so that two that record the same databases wait for each other and never both.
+# In one order, so that of two that record the same databases one waits for the other, and never both.
 _BEFORE = f"""
 SELECT {columns_of(MetricReading, "r")} FROM metric_readings r
 WHERE database_id = any($1::bigint[]) ORDER BY database_id FOR UPDATE
@@ -77,9 +77,10 @@ WHERE database_id = any($1::bigint[]) ORDER BY database_id FOR UPDATE
 
 
 async def record(taken: Sequence[Taken], at: datetime, *, longest: timedelta, stopped: Sequence[int] = ()) -> int:
-    """Keeps a sample of each of these databases, all taken at that moment; returns how many were new. What happened in
-    more time than `longest` between two samples is a gap, and so is what can't be compared. The `stopped` ones are not
-    compared with what comes next. One that is not newer than the last changes nothing. The partitions are there."""
+    """Keeps a sample of each of these databases, all taken at that moment; returns how many were new. More time than
+    `longest` between two samples is a gap, and so is the time between two that can't be compared. The samples of the
+    `stopped` databases are not compared with what comes next. A sample that is not newer than the last changes nothing.
+    The partitions have to be there."""
     ids = [one.database_id for one in taken]
     async with transaction():
         if not await rollups.takes(at):
@@ -188,7 +189,7 @@ async def _write(samples: Sequence[_Sample], at: datetime) -> None:
 
 
 async def interrupt(databases: Sequence[int]) -> None:
-    """What was sampled of these is not compared with what comes next: there is a gap."""
+    """Has what was sampled of these databases not compared with what comes next: there is a gap."""
     if databases:
         await execute(
             "UPDATE metric_readings SET broken = true WHERE database_id = any($1::bigint[]) AND NOT broken",

@@ -1,7 +1,8 @@
 """Sums of samples in longer steps: five minutes, an hour.
 
-A step is summed up once, when no sample of it can come any more: who records shares the row that says until when that
-is done, and who sums up holds it alone. Both commit with their rows, so that each sum is of all that was taken.
+A step is summed up once, when no sample of it can come any more: a process that records shares the lock on the row that
+says until when that is done, and one that sums up holds it alone. Both commit with their rows, so that each sum is of
+all that was taken.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -14,15 +15,15 @@ from app.store.session import execute, fetch_all, fetch_value, transaction
 from app.store.tables.partitioned import METRIC_FIVE_MINUTES, METRIC_GAPS, METRIC_HOURS, METRIC_SAMPLES
 
 SETTLED = timedelta(minutes=3)
-"""After so long a sample is no longer on its way: a measurement takes a minute at most."""
+"""After this time a sample is no longer on its way: a measurement takes a minute at most."""
 _MOST_STEPS = 60
-"""In one transaction: the next ones go on."""
+"""The most steps that are summed up in one transaction: the next one goes on."""
 _LONGEST_DOWNTIME = timedelta(days=2)
-"""What was not summed up before a longer one is lost with its samples."""
+"""What was not summed up before a longer downtime is lost with its samples."""
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that are kept for a while, each for so many seconds; 0 for single samples."""
+    """Rows that are kept for a while, each for a step of so many seconds; 0 for single samples."""
 
     seconds: int
     retention: timedelta
@@ -104,11 +105,11 @@ async def roll_up(at: datetime) -> int:
 
 
 async def rolled_until() -> dict[int, datetime]:
-    """By the step's seconds."""
+    """Until when samples are summed up, by the step's seconds."""
     found = await fetch_all(_Rolled, "SELECT seconds, rolled_until FROM metric_rollups")
     return {one.seconds: one.rolled_until for one in found}
 
 
 def begin_of(moment: datetime, seconds: int) -> datetime:
-    """Of the step that has the moment."""
+    """The beginning of the step that has the moment."""
     return datetime.fromtimestamp(moment.timestamp() // seconds * seconds, UTC)

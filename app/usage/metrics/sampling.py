@@ -53,7 +53,7 @@ async def look(adapter: EngineAdapter, address: str, names: Sequence[str]) -> di
 async def keep(
     host_id: int, sampled: Sequence[Sampled], counters: Mapping[str, Counters], at: datetime, *, longest_gap: float
 ) -> int:
-    """Records a sample of each that runs and that the host said something of; returns how many."""
+    """Records a sample of each database that runs and that the host said something of; returns how many."""
     taken = [
         Taken(
             database_id=one.database_id,

@@ -67,13 +67,13 @@ _IN_THEIR_STEPS = {
     FIVE_MINUTES.seconds: _reading(_AFTER_FIVE_MINUTES, kept=_FROM_FIVE_MINUTES),
     HOURS.seconds: _reading(_AFTER_HOURS, kept=_FROM_HOURS),
 }
-"""By seconds: steps that are as long as those of a table."""
+"""The statements for steps that are as long as those of a table, by seconds."""
 _IN_LONGER_STEPS = {
     SAMPLES.seconds: _reading(_FROM_SAMPLES),
     FIVE_MINUTES.seconds: _reading(f"{_FROM_FIVE_MINUTES} UNION ALL {_AFTER_FIVE_MINUTES}"),
     HOURS.seconds: _reading(f"{_FROM_HOURS} UNION ALL {_AFTER_HOURS}"),
 }
-"""By the seconds of the table's own."""
+"""The statements for longer steps, by the seconds of the table's own."""
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     first_at: datetime | None
     """When the first sample was taken; None where there is none."""
     read_at: datetime | None
-    """And the newest."""
+    """When the newest sample was taken."""
     broken: bool | None
     """What comes after the newest is not compared with it."""
     counts_transactions: bool
@@ -98,15 +98,15 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     rows_written: list[int | None]
     cache_hit_ratio: list[float | None]
     gaps_since: list[datetime]
-    """Between samples that can't be compared, in the order of time; those that follow each other are one."""
+    """The gaps between samples that can't be compared, in the order of time; gaps that follow each other are one."""
     gaps_until: list[datetime]
 
 
 async def read(
     database: UUID, team_ids: list[int], resolution: Resolution, seconds: int, since: datetime, until: datetime
 ) -> Series | None:
-    """Of samples taken from `since` on and before `until`, which are read where they are kept in this resolution: the
-    highest of each gauge, the sum of each counter, in steps of so many seconds. None unless the database is one of
-    these teams' and not deleted. One statement, for a request is little more than its round trip."""
+    """Reads the samples taken from `since` on and before `until`, where they are kept in this resolution: the highest
+    value of each gauge, the sum of each counter, in steps of so many seconds. None unless the database is one of these
+    teams' and not deleted. It is one statement, because a request costs little more than its round trip."""
     statement = _IN_THEIR_STEPS.get(seconds) or _IN_LONGER_STEPS[resolution.seconds]
     return await fetch_one(Series, statement, database, team_ids, timedelta(seconds=seconds), since, until)

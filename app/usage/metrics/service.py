@@ -12,7 +12,7 @@ from app.usage.metrics.schemas import DatabaseMetrics, MetricSeries, Point
 from app.usage.metrics.series import Series
 
 _MISSED = 3.0
-"""So many intervals without a sample, and some seconds, are a gap."""
+"""How many intervals without a sample, and some seconds, are a gap."""
 _SECONDS = 10.0
 
 
@@ -24,7 +24,8 @@ def longest_gap(interval: float) -> float:
 async def metrics_of(
     database: UUID, team_ids: list[int], asked: Asked, now: datetime, interval: float
 ) -> DatabaseMetrics:
-    """Of one of these teams' databases. `interval` is how many seconds lie between samples. Raises `NotFound`."""
+    """The metrics of one of these teams' databases. `interval` is how many seconds lie between samples. Raises
+    `NotFound`."""
     found = require_found(
         await series.read(database, team_ids, asked.resolution, asked.step, asked.since, asked.until), "database"
     )
@@ -45,7 +46,7 @@ def _series(name: MetricName, found: Series) -> MetricSeries:
 
 
 def _gaps(asked: Asked, found: Series, now: datetime, longest: timedelta) -> Iterator[tuple[datetime, datetime]]:
-    """Those within what was asked for: before the first sample, between samples, and since the newest one."""
+    """The gaps within what was asked for: before the first sample, between samples, and since the newest one."""
     end = min(asked.until, now)
     bounds = list(zip(found.gaps_since, found.gaps_until, strict=True))
     if found.first_at is None or found.read_at is None:
