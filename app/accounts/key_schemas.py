@@ -35,7 +35,7 @@ TeamId = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class KeyControlsChange(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is not given stays; for a new key it is as the asking key's. An empty list of networks means every
+    """A limit that is left out stays as it is; a new key gets the asking key's. An empty list of networks means every
     address, and null no limit."""
 
     requests_per_minute: Count | UnsetType = UNSET
@@ -45,7 +45,7 @@ class KeyControlsChange(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class KeyChange(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is not given stays. Null takes a limit away."""
+    """Changes of a key. A field that is left out stays as it is; null takes a limit away."""
 
     name: Name | UnsetType = UNSET
     permissions: Permissions | UnsetType = UNSET
@@ -56,7 +56,7 @@ class KeyChange(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CreateKey(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is not given is as the asking key's."""
+    """A new key. A field that is left out is as the asking key's."""
 
     name: Name
     permissions: Permissions
@@ -67,7 +67,7 @@ class CreateKey(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RotateKey(Struct, kw_only=True, forbid_unknown_fields=True):
-    """With no overlap the old text is refused from now on."""
+    """A new text for a key. Without an overlap the old text is refused from now on."""
 
     overlap_seconds: Annotated[int, Meta(ge=0, le=MAX_OVERLAP_SECONDS)] = DEFAULT_OVERLAP_SECONDS
 
@@ -103,7 +103,7 @@ class KeyView(Struct, kw_only=True):
 
 
 class KeyWithSecret(Struct, kw_only=True):
-    """The key itself, this once and never again."""
+    """A key with its text, which is shown this once and never again."""
 
     message: str
     data: KeyView

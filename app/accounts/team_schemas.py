@@ -28,7 +28,7 @@ class TeamFields(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class AddMember(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Somebody who is in another team with you, by one of the two."""
+    """A person who is in another team with you, named by either `user_id` or `email`."""
 
     user_id: UserId | UnsetType = UNSET
     email: Email | UnsetType = UNSET
@@ -45,8 +45,8 @@ class Invite(Struct, kw_only=True, forbid_unknown_fields=True):
         DEFAULT_INVITATION_SECONDS
     )
     email: Annotated[str, Meta(min_length=3, max_length=254, pattern=r"\A[^@\s\x00]+@[^@\s\x00]+\Z")] | None = None
-    """For whoever has this address alone; who has no account yet gets one through the installation's provider, which
-    has to have verified it. Null is for whoever has the link."""
+    """Only a person with this address may accept. One who has no account yet gets one through the installation's
+    provider, which has to have verified the address. Null: anybody with the link may accept."""
 
 
 class AcceptInvitation(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -106,7 +106,7 @@ class InvitationView(Struct, kw_only=True):
 
 
 class InvitationWithToken(Struct, kw_only=True):
-    """The token itself, this once and never again."""
+    """An invitation with its token, which is shown this once and never again."""
 
     message: str
     data: InvitationView

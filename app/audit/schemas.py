@@ -20,16 +20,16 @@ class AuditActor(Struct, kw_only=True):
 
 
 class AuditSubject(Struct, kw_only=True):
-    """What was changed, or was to be."""
+    """The object that a request changed, or was refused to change."""
 
     object: str
-    """The kind of thing, such as `database`."""
+    """The type of the object, such as `database`."""
     id: str | None
-    """Null for what was not made."""
+    """Null for an object that was not made."""
 
 
 class AuditEventView(Struct, kw_only=True):
-    """Who did what, or was refused."""
+    """A change, or a refusal: who asked for it, when, and what it is about."""
 
     object: Literal["audit_event"] = "audit_event"
     id: int
@@ -39,7 +39,7 @@ class AuditEventView(Struct, kw_only=True):
     subject: AuditSubject
     team_id: int
     address: str | None
-    """Where the request came from; null for what none asked for."""
+    """The address that the request came from; null without a request."""
     request_id: str | None
     outcome: Outcome
     error: str | None

@@ -66,7 +66,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class ProofView(Struct, kw_only=True):
-    """What is known of a backup by restoring it. `differences` has the first hundred."""
+    """What restoring a backup has shown. `differences` has the first hundred."""
 
     status: ProofStatus
     proven_at: Moment | None
@@ -102,7 +102,7 @@ class BackupView(Struct, kw_only=True):
 
 
 class DeletedBackup(Struct, kw_only=True):
-    """A backup that is no more: nothing can be restored from it, and its objects go from the store."""
+    """A backup that was deleted: nothing can be restored from it, and its objects are removed from the store."""
 
     object: Literal["backup"] = "backup"
     uuid: UUID

@@ -41,7 +41,7 @@ class CreateBlueprint(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class UpdateBlueprint(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A field left out stays as it is."""
+    """Changes of a blueprint. A field that is left out stays as it is."""
 
     name: BlueprintName | UnsetType = UNSET
     sql_content: SqlContent | UnsetType = UNSET
@@ -58,7 +58,7 @@ class ValidateBlueprint(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """What is kept of a validation. `statements_left_out` are those that applying doesn't run."""
+    """What the last validation found. `statements_left_out` counts statements that applying doesn't run."""
 
     dialects: list[Engine]
     statement_count: int

@@ -36,7 +36,7 @@ class ManifestVariable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the script. `objects` are those it makes, by type; `extensions` are PostgreSQL's."""
+    """The contents of a script. `objects` are those that it makes, by type; `extensions` are PostgreSQL's."""
 
     dialects: list[Engine]
     statements: list[ManifestStatement]
@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Validation(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict. Every error has its line and column."""
+    """The result of a validation. Every error has its line and column."""
 
     valid: bool
     statement_count: int

@@ -16,8 +16,8 @@ APPLY_LIMIT = timedelta(seconds=2 * SCRIPT_SECONDS + 600)
 
 
 class ApplicationStatus(StrEnum):
-    """It is `pending` until its turn, then `running`, and ends as `completed`, as `failed` or, a dry run, as
-    `rolled_back`."""
+    """The status of an application: `pending` until its turn, then `running`; it ends as `completed`, as `failed` or,
+    a dry run, as `rolled_back`."""
 
     PENDING = "pending"
     RUNNING = "running"

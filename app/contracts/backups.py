@@ -43,7 +43,8 @@ class BackupStatus(StrEnum):
 
 
 class ProofStatus(StrEnum):
-    """What is known of a backup by restoring it. `failed`: the restore did not succeed, so nothing was compared."""
+    """Whether a restore of the backup brought back what it holds. `failed`: the restore did not succeed, so nothing was
+    compared."""
 
     PENDING = "pending"
     RUNNING = "running"

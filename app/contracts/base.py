@@ -30,8 +30,8 @@ class Engine(StrEnum):
 
 
 class DatabaseStatus(StrEnum):
-    """It is `active` once a login with its credentials has worked. Nobody is let into one that is `paused` or
-    `deleted`; blueprints and questions take one that is `active`."""
+    """The status of a database. It is `active` once a login with its credentials has worked. Nobody is let into one
+    that is `paused` or `deleted`; blueprints and questions take one that is `active`."""
 
     PROVISIONING = "provisioning"
     ACTIVE = "active"

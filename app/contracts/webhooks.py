@@ -11,8 +11,8 @@ from app.contracts.base import Contract, WorkflowInput
 
 
 class DeliveryStatus(StrEnum):
-    """It is `pending` while another attempt is to come. It ends as `delivered` when an answer was 200 to 299, else as
-    `failed`: after the last attempt, or when its endpoint is revoked."""
+    """The status of a delivery. It is `pending` while another attempt is to come. It ends as `delivered` when an answer
+    was 200 to 299, else as `failed`: after the last attempt, or when its endpoint is revoked."""
 
     PENDING = "pending"
     DELIVERED = "delivered"

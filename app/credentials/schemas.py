@@ -21,7 +21,7 @@ Overlap = Annotated[int, Meta(ge=0, le=LONGEST_OVERLAP_SECONDS)]
 
 
 class RotateCredentials(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Without `overlap_seconds` both work for a day."""
+    """New credentials for a database. Without `overlap_seconds` the old ones work beside them for a day."""
 
     overlap_seconds: Overlap | UnsetType = UNSET
     end_sessions: bool | UnsetType = UNSET
@@ -30,7 +30,8 @@ class RotateCredentials(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CreateDatabaseUser(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Without `connection_limit` it gets a quarter of what the database may have open, and at least one."""
+    """A new user. Without `connection_limit` it may have a quarter of the connections that the database may have, and
+    at least one."""
 
     name: UserName
     access: Access
@@ -39,7 +40,7 @@ class CreateDatabaseUser(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RotateDatabaseUser(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Without `end_sessions` those that are open go on until their clients end them."""
+    """A new password for a user. Without `end_sessions` open sessions go on until their clients end them."""
 
     end_sessions: bool | UnsetType = UNSET
     """Whether the user's open sessions end."""

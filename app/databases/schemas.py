@@ -91,7 +91,8 @@ class ChangeDatabase(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ChangeQuotas(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A field left out stays as it is; null returns it to the plan's."""
+    """Overrides of a database's limits. A field that is left out stays as it is; null returns it to the plan's
+    limit."""
 
     storage_hard_limit_gb: StorageGB | UnsetType | None = UNSET
     connection_hard_limit: Connections | UnsetType | None = UNSET
@@ -163,7 +164,7 @@ class DeletedDatabaseView(DatabaseView, kw_only=True):
 
 
 class Provisioning(Struct, kw_only=True):
-    """What a 202 says of the work under way."""
+    """The work that goes on after a 202, and where to ask for its end."""
 
     completed: bool
     waited_seconds: int

@@ -13,8 +13,8 @@ MOST_REASON = 1000
 
 
 class SqlClass(StrEnum):
-    """Of the statements of one answer, from the parse alone: `select` reads, `write` inserts, updates or deletes,
-    `ddl_batch` changes the schema."""
+    """What the statements of one answer do, judged by parsing alone: `select` reads, `write` inserts, updates or
+    deletes, `ddl_batch` changes the schema."""
 
     SELECT = "select"
     WRITE = "write"

@@ -58,7 +58,7 @@ class ReasonCode(StrEnum):
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """As clients see it."""
+    """A reason, as clients see it."""
 
     code: ReasonCode
     message: str

@@ -19,7 +19,7 @@ _UNBEGUN = timedelta(seconds=15)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """A step, as clients see it."""
+    """A step of an operation, as clients see it."""
 
     name: str
     status: StepStatus = StepStatus.PENDING
@@ -30,7 +30,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of it is done, in units of its kind."""
+    """How much of an operation is done, in units of its kind."""
 
     done: int
     total: int

@@ -12,7 +12,7 @@ from app.operations.records import OperationProgress, Step
 
 
 class RequestedBy(Struct, kw_only=True):
-    """Whose request it was. The key may be revoked by now."""
+    """The client whose request began the operation. Its key may be revoked by now."""
 
     user_id: int
     api_key_id: int | None

@@ -22,7 +22,7 @@ Count = Annotated[int, Meta(ge=1, le=10_000_000)]
 
 
 class HostRoom(Struct, kw_only=True):
-    """What may still be placed on a host."""
+    """How many more databases and connections a host may take."""
 
     databases: int
     connections: int
@@ -122,7 +122,7 @@ class EvacuateHost(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class EvacuatedDatabase(Struct, kw_only=True):
-    """What becomes of one database of a lost host."""
+    """The evacuation of one database of a lost host."""
 
     object: Literal["evacuated_database"] = "evacuated_database"
     database_uuid: UUID

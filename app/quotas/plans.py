@@ -13,8 +13,8 @@ DEFAULT_USERS = 20
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in force for a database: the plan's, where no override says otherwise. A plan that gets smaller leaves a
-    database the connections that its users have."""
+    """The limits in force for a database: those of its plan, unless they are overridden. A plan that gets smaller
+    leaves a database the connections that its users have."""
 
     storage_hard_limit_gb: float
     connection_hard_limit: int

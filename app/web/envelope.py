@@ -20,14 +20,14 @@ class Item(Struct, Generic[Data], kw_only=True):
 
 
 class Change(Item[Data], Generic[Data], kw_only=True):
-    """What a request with an Idempotency-Key did."""
+    """The result of a request with an Idempotency-Key."""
 
     idempotency_replay: bool | UnsetType = UNSET
     """True when an earlier request with this key did it, and this is the answer that it got."""
 
 
 class AcceptedChange(Change[Data], Generic[Data, Reference], kw_only=True):
-    """The same for what takes time."""
+    """The result of a request for a change that takes time."""
 
     operation: Reference | UnsetType = UNSET
     """The operation that follows it, as it is when the answer is made."""

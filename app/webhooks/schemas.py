@@ -35,7 +35,7 @@ class CreateEndpoint(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ChangeEndpoint(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A field left out stays as it is."""
+    """Changes of an endpoint. A field that is left out stays as it is."""
 
     url: URL | UnsetType = UNSET
     events: list[EventName] | UnsetType = UNSET
@@ -90,7 +90,7 @@ class RevokedEndpoint(Struct, kw_only=True):
 
 
 class EndpointWithSecret(Struct, kw_only=True):
-    """The signing secret, this once and never again."""
+    """An endpoint with its signing secret, which is shown this once and never again."""
 
     message: str
     data: EndpointView

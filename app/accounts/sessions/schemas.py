@@ -62,7 +62,7 @@ class CurrentSessionView(SessionView, kw_only=True):
 
 
 class CurrentSession(Item[CurrentSessionView | None], kw_only=True):
-    """Null for nobody."""
+    """The person's session; null where nobody is signed in."""
 
 
 class EndedSession(Struct, kw_only=True):
@@ -72,7 +72,7 @@ class EndedSession(Struct, kw_only=True):
 
 
 class EndedSessions(Struct, kw_only=True):
-    """Every session of the person, this one too."""
+    """All sessions of the person have ended, this one too."""
 
     object: Literal["sessions"] = "sessions"
     ended: int
@@ -114,7 +114,7 @@ class HeldInvitation(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class InvitationPreview(Struct, kw_only=True):
-    """What somebody is invited to."""
+    """The team and the role that an invitation offers."""
 
     object: Literal["invitation_preview"] = "invitation_preview"
     team: str

@@ -24,7 +24,7 @@ class StatementStatus(StrEnum):
 
 
 class StatementError(Struct, kw_only=True, frozen=True):
-    """The engine's own: an SQLSTATE or a MySQL error number, and its message."""
+    """The engine's error: an SQLSTATE or a MySQL error number, and its message."""
 
     code: str | None
     message: str
