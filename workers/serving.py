@@ -51,7 +51,7 @@ async def _serve(settings: Settings, queues: list[str], tracer: Tracer | None) -
 
 
 def known_queue(name: str) -> str:
-    """Returns the name. Raises argparse's error for a queue that no worker serves."""
+    """Returns the name. Raises argparse's error for a name that is not a queue's."""
     if name in (CONTROL_QUEUE, WEBHOOK_QUEUE) or _ENGINE_QUEUE.fullmatch(name):
         return name
     raise argparse.ArgumentTypeError(

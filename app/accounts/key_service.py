@@ -78,8 +78,8 @@ async def change(principal: Principal, key_id: int, request: KeyChange) -> KeyRe
 
 
 async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> tuple[KeyRecord, str]:
-    """Gives the key a new text. The caller learns it, so the key may do no more than the asking one. Raises `NotFound`,
-    also for one that is revoked, or `ExceedsOwnKey`."""
+    """Gives the key a new text. The caller learns it, so the key must be within the asking one. Raises `NotFound`, also
+    for one that is revoked, or `ExceedsOwnKey`."""
     own = await _own(principal)
     record = await _unrevoked(principal, key_id)
     if record.id != principal.key_id and (field := excess(record, own)) is not None:
@@ -90,9 +90,9 @@ async def rotate(principal: Principal, key_id: int, overlap_seconds: float) -> t
 
 
 async def revoke(principal: Principal, key_id: int, *, minted: bool) -> tuple[KeyRecord, list[int]]:
-    """Revokes a key, and with `minted` all keys that it has minted, that those have minted, and so on. Returns which
-    these were. A key that was revoked before stays so. An admin of a team ends somebody else's key for that team: it is
-    revoked where it is for that team alone. Raises `NotFound`."""
+    """Revokes a key, and with `minted` all keys that it has minted, those that they have minted, and so on. Returns
+    which these were. A key that was revoked before stays so. An admin of a team ends somebody else's key for that team:
+    it is revoked where it is for that team alone. Raises `NotFound`."""
     theirs = await _administered(principal, key_id)
     if theirs is not None:
         return await _end(principal, theirs, minted=minted)
@@ -281,7 +281,7 @@ def _given(value: _Value | UnsetType, otherwise: _Value) -> _Value:
 
 async def _checked(principal: Principal, own: Authority, present: Authority, wanted: Authority) -> Authority:
     """The limits as they are stored: what is new is checked, and the roles of the user as they are now. Raises
-    `InvalidField`, `InsufficientRole` or `NotAMember`."""
+    `InvalidField`, `InsufficientRole` or `NotAMember`, and `ExceedsOwnKey` for an operator's scopes."""
     places = {team: role for team, role in (await members.roles_of(principal.user_id)).items() if own.is_for(team)}
     _check_roles(places, own, present, wanted)
     known = [scope.value for scope in Scope]

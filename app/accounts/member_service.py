@@ -58,8 +58,8 @@ async def add(
     role: Role,
     limits: tuple[int, int],
 ) -> MemberRecord:
-    """Adds somebody who is in another team with the caller, or for the operator (None) anybody; others are invited.
-    `limits` are the most members of a team, and the most teams of a person. Raises `NotFound`, `InvalidField`,
+    """Adds somebody who is in another team with the caller, or for the operator (None) anybody; others have to be
+    invited. `limits` are the most members of a team, and the most teams of a person. Raises `NotFound`, `InvalidField`,
     `InsufficientRole`, `AlreadyAMember`, `TeamLimitReached` or `TeamsLimitReached`."""
     await lock(principal, team_id, role)
     person = user_id if user_id is not None else await users.find_user(email or "")

@@ -89,7 +89,7 @@ def check_joining(principal: Principal) -> None:
 
 
 async def _lock_as_owner(principal: Principal, team_id: int) -> None:
-    """Locks the team: nothing becomes its own, and nobody joins or leaves, until the end of the transaction. Checks
+    """Locks the team: until the end of the transaction nothing becomes the team's, and nobody joins or leaves. Checks
     that the caller would still be let in, and owns the team."""
     if not await teams.lock_to_end(team_id):
         raise NotFound(WHAT)

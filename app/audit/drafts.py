@@ -44,7 +44,7 @@ _draft: ContextVar[Draft | None] = ContextVar("audit_draft", default=None)
 
 
 def current_draft() -> Draft | None:
-    """The draft of this task's change; None where it changes nothing for anybody, or in the name of nobody."""
+    """The draft of this task's change; None where the task changes nothing for anybody, or in nobody's name."""
     return _draft.get()
 
 

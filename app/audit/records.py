@@ -63,7 +63,8 @@ _CONDITIONS = {
 """Each is read off an index of its own."""
 _AFTER = "(e.at, e.id) < (SELECT c.at, c.id FROM audit_events c WHERE c.id = ${})"
 _AFTER_OWN = "(e.at, e.id) < (SELECT c.at, c.id FROM audit_events c WHERE c.id = ${} AND c.team_id = any($1))"
-"""No event comes after an event of another team: when something happened there is nobody else's business."""
+"""Nothing comes after a cursor that is another team's event: when something happened there is nobody else's
+business."""
 _NEWEST = "ORDER BY e.at DESC, e.id DESC LIMIT"
 
 

@@ -20,7 +20,7 @@ class AuditActor(Struct, kw_only=True):
 
 
 class AuditSubject(Struct, kw_only=True):
-    """The object that a request changed, or was refused to change."""
+    """The object that was changed, or that a refused request was to change."""
 
     object: str
     """The type of the object, such as `database`."""

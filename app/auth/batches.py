@@ -15,8 +15,8 @@ from app.store.connections import is_lost
 WINDOW_SECONDS = 60
 """The length of the window in which requests are counted."""
 STATEMENTS = 2
-"""How many run at the same time. While one is under way, the next one's requests collect. There is a second one, so
-that a key whose row another process holds doesn't make all others wait."""
+"""How many statements run at the same time. While one is under way, the next one's requests collect. There is a second
+one, so that a key whose row another process holds doesn't make all others wait."""
 _MOST_REQUESTS = 256
 """How many requests one statement admits at most."""
 

@@ -81,8 +81,8 @@ async def count_open(team_id: int) -> int:
 async def insert_invitation(
     team_id: int, role: Role, *, by: int | None, seconds: int, email: str | None = None
 ) -> tuple[int, str]:
-    """Makes an invitation, and returns its id and the token. Deletes the team's invitations that expired a month
-    ago."""
+    """Makes an invitation, and returns its id and the token. Deletes the team's invitations that expired more than a
+    month ago."""
     await execute("DELETE FROM invitations WHERE team_id = $1 AND expires_at < now() - interval '30 days'", team_id)
     token = PREFIX + secrets.token_urlsafe(32)
     invitation = await fetch_scalar(
@@ -110,7 +110,8 @@ async def delete_invitation(invitation: int) -> None:
 
 
 async def withdraw_beyond(team_id: int, user_id: int, still: list[Role]) -> None:
-    """Deletes open invitations by this person, but for those to roles that they still may give."""
+    """Deletes this person's invitations to the team that nobody has accepted, but for those to roles that they still
+    may give."""
     await execute(
         """
         DELETE FROM invitations

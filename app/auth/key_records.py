@@ -116,7 +116,7 @@ async def list_of_team(team_id: int, *, after: int | None, limit: int) -> list[K
 
 
 async def minted_by(key_id: int) -> list[int]:
-    """The keys that this key has minted, that those have minted, and so on."""
+    """The keys that this key has minted, those that they have minted, and so on."""
     return await fetch_values(
         int,
         """
@@ -174,8 +174,8 @@ async def replace_secret(key_id: int, overlap_seconds: float) -> str:
 
 
 async def revoke_minted(key_id: int) -> list[int]:
-    """Revokes the keys that this key has minted, that those have minted, and so on; returns those that were not revoked
-    before."""
+    """Revokes the keys that this key has minted, those that they have minted, and so on; returns the ones that were not
+    revoked before."""
     return await fetch_values(
         int,
         """

@@ -11,8 +11,8 @@ from app.store.session import fetch_exists, fetch_one, fetch_value
 
 
 async def keep_operator(user_id: int) -> None:
-    """Keeps the user an operator until the end of the transaction. Raises `OperatorsOnly` for somebody who is none, or
-    no longer."""
+    """Keeps the user an operator until the end of the transaction. Raises `OperatorsOnly` for somebody who is not one,
+    or no longer is."""
     if not await fetch_exists("SELECT 1 FROM users WHERE id = $1 AND operator FOR SHARE", user_id):
         raise OperatorsOnly("You are not marked as an operator.")
 

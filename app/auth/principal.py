@@ -50,9 +50,9 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """The other teams that the key is for and its user is in, where the user's role is too small for the
     operation."""
     required: tuple[Role, ...] = ()
-    """The roles that may do the operation: for the refusal where a team is withheld."""
+    """The roles that may do the operation; empty where no team is withheld."""
     primary_team: int | None = None
-    """The team that the user joined first: for the refusal where teams are withheld."""
+    """The key's team that the user joined first, be it withheld; None where no team is withheld."""
     operator: bool = False
     """Whether the user is marked as an operator, whatever the key's scopes."""
     admitted_at: datetime
@@ -74,7 +74,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
         return self.databases is None or database in self.databases
 
     def check_reach(self, database: UUID, what: str) -> None:
-        """Raises `NotFound` for a thing of this database, named `what`, unless the key is for the database."""
+        """Raises `NotFound` for `what`, a thing of this database, unless the key is for the database."""
         if not self.reaches(database):
             raise NotFound(what)
 

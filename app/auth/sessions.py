@@ -146,8 +146,8 @@ async def list_of_user(user_id: int, *, after: int | None, limit: int) -> list[S
 
 
 async def end_session(user_id: int, session_id: int) -> None:
-    """Ends the person's session: the next request with it is refused, and so is one begun with it that locks the person
-    after this."""
+    """Ends the person's session: the next request with it is refused, and so is one that is under way with it and locks
+    the person after this."""
     await lock_person(user_id)
     await execute("DELETE FROM sessions WHERE id = $1", session_id)
 

@@ -51,7 +51,7 @@ class _TeamName(msgspec.Struct, frozen=True):
 
 
 async def names_of_teams(team_ids: Sequence[int]) -> dict[int, str]:
-    """The teams' names by their ids; a team that is gone is left out."""
+    """The teams' names by their ids, deleted teams' too; an id that is no team's is left out."""
     sql = "SELECT id, name FROM teams WHERE id = any($1::bigint[])"
     return {team.id: team.name for team in await fetch_all(_TeamName, sql, list(team_ids))}
 
@@ -87,8 +87,8 @@ async def rename_team(team_id: int, name: str) -> None:
 
 
 async def lock_to_end(team_id: int) -> bool:
-    """Locks the team: nothing becomes its own, and nobody else changes it or its members, until the end of the
-    transaction. Returns False for a team that was deleted."""
+    """Locks the team: until the end of the transaction nothing becomes the team's, and nobody else changes it or its
+    members. Returns False for a team that was deleted."""
     ending = "SELECT id, tier, name FROM teams WHERE id = $1 AND deleted_at IS NULL FOR UPDATE"
     return await fetch_one(TeamRecord, ending, team_id) is not None
 

@@ -33,7 +33,7 @@ _LOCK = 0x6861_6261_636B_7570
 
 class BackupLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most backups under way at once; those before restores are counted apart. While the limit of a team is below
-    that of a host, a team never takes all places of a host."""
+    that of a host, a team never takes all of a host's places."""
 
     per_host: int = PER_HOST
     per_team: int = PER_TEAM
@@ -147,8 +147,8 @@ async def admit_waiting(limits: BackupLimits) -> int:
 
 
 async def try_admit(record: BackupRecord, limits: BackupLimits) -> PendingStart | None:
-    """Admits a backup that was just asked for, if no other comes first and there is room, in the transaction that wrote
-    it. Returns the workflow to start after the commit, or None."""
+    """Admits a backup that was just asked for, if no other one could begin and there is room, in the transaction that
+    wrote it. Returns the workflow to start after the commit, or None."""
     if not await _lock():
         return None
     waiting = await _find_waiting(limits)

@@ -99,8 +99,8 @@ def why_unwanted(locked: LockedBackup) -> ReasonCode | None:
 
 
 async def end_unwanted(locked: LockedBackup, because: ReasonCode) -> None:
-    """Ends a backup for a reason such as `why_unwanted` returns: as failed where its host is lost, as cancelled
-    otherwise."""
+    """Ends a backup for a reason such as `why_unwanted` returns: as cancelled, but as failed where its host was lost.
+    The database is still there then, and an event tells whoever waited for the backup that there is none."""
     lost = because is ReasonCode.HOST_LOST
     await _end(locked, BackupStatus.FAILED if lost else BackupStatus.CANCELLED, because)
 

@@ -249,7 +249,7 @@ async def delete_gone_backups(limit: int, age: timedelta) -> int:
 
 
 async def find_restored(database: UUID) -> BackupRecord | None:
-    """The backup that the database was last restored from, in place or on another host, if it is completed and no other
+    """The backup that the database was last restored from, in place or on another host, if it is completed and none
     was taken of the database since. A backup of a later moment, such as the one that is taken before a restore, holds
     what was replaced."""
     return await fetch_one(

@@ -22,8 +22,8 @@ from app.store.session import execute, fetch_all, fetch_values, transaction
 
 FULL = "The team's backups take as much in the store as its tier allows."
 BEFORE_CHANGES = (BackupKind.FINAL, BackupKind.BEFORE_RESTORE)
-"""The kinds that keep what there is before something else is done. That waits for them, and goes on where there is
-nothing to be kept."""
+"""The kinds that keep what there is before something else is done, which waits for them, and goes on without them where
+there is nothing to be kept."""
 
 _REMOVABLE = """
 status IN ('failed', 'cancelled', 'expired', 'deleted') AND removed_at IS NULL
@@ -83,7 +83,7 @@ class _Held(msgspec.Struct, frozen=True):
     """The plan of its database, as the database's newest backup has it."""
     kind: BackupKind
     of_kind: int
-    """Its place among the backups of its kind and its database, the last one asked for first."""
+    """Its place among the backups of its kind and its database; the one that was asked for last comes first."""
     held: bool
 
     def stays(self, plans: Plans) -> bool:
@@ -140,8 +140,8 @@ async def has_room(plans: Plans, team_id: int) -> bool:
 
 async def check_before_restore(plans: Plans, team_id: int, database: UUID) -> None:
     """Checks that a restore may take one more backup of what there is. One of each database is taken whatever the tier
-    says, so that no team is kept from its way back; any beyond that one may go before their time to make room. Raises
-    `TeamLimitReached` where `keep_last` leaves none."""
+    says, so that no team is kept from its way back; those beyond that one make room where they may go before their
+    time. Raises `TeamLimitReached` where there is no room, and `keep_last` protects more than one."""
     room = await _find_room(plans, team_id, counted=True)
     before = [one for one in room.staying if one.database == database and one.kind is BackupKind.BEFORE_RESTORE]
     if room.reached is not None and len(before) > 1:

@@ -64,8 +64,8 @@ class BackupTaking:
         self._giving_way = giving_way
 
     async def take(self, backup: UUID) -> BackupStatus:
-        """Takes the backup until it has ended. Raises `NotWanted` when its row says that it is over; `EngineError` and
-        `BackupStoreError` when another attempt may succeed."""
+        """Takes the backup, and returns how it ended. Raises `NotWanted` when its row says that it is over;
+        `EngineError` and `BackupStoreError` when another attempt may succeed."""
         locked = await ends.begin_attempt(backup, self._store.new_key(backup).sealed)
         record = locked.record
         if record.status is BackupStatus.COMPLETED:

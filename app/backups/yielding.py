@@ -15,7 +15,7 @@ from app.core.background import repeating
 from app.engines.pacing import DumpStep, Pace
 
 _PAUSES = 20.0
-"""A pause takes so many times as long as its step."""
+"""A pause lasts this many times as long as its step."""
 _BYTES_A_SECOND = 2**20 * 16
 """The most that is read in a second while a dump is slow: what a pipe and a socket hold comes at once, and the time of
 such a step says nothing of what it took."""

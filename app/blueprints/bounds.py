@@ -14,7 +14,8 @@ MAX_BYTES = 64 * 1024
 """The limit of a blueprint's definitions, and of an application's values, each as JSON. A list has a hundred of
 them."""
 MAX_PARTS = 5000
-"""The limit of all different patterns of a blueprint together: to compile them takes about a second at most."""
+"""The most parts that all different patterns of a blueprint have together: to compile them takes about a second at
+most."""
 
 
 def size_of(value: object) -> int:

@@ -14,8 +14,8 @@ share what the short ones leave."""
 
 
 class Secrets:
-    """The secret values of one application. To construct it takes time in proportion to their length, to hide them in a
-    message only to the message's: a script may have thousands of statements that fail."""
+    """The secret values of one application. Making this takes time in proportion to their length; hiding them in a
+    message, in proportion to the message's length alone: a script may have thousands of statements that fail."""
 
     def __init__(self, values: Iterable[str]) -> None:
         given = [value for value in values if value]

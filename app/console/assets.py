@@ -45,7 +45,7 @@ class Files:
     version: str
     index: File
     visitors_index: File
-    """The same for a browser that has no session."""
+    """The same for somebody who is surely not signed in."""
     by_path: dict[str, File]
     """The files below the folder of this version, by their path in it."""
 

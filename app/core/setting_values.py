@@ -38,8 +38,8 @@ ObjectLock = Annotated[Literal["off", "governance", "compliance"], Meta(descript
 
 
 def read(text: str, kind: Any) -> Any:
-    """Reads the text as a value of this type; `kind` may also be the type or None. `on` and `off` are booleans too, and
-    commas separate the items of a tuple. Raises `ValueError` with what was expected."""
+    """Reads the text as a value of the type `kind`, which may also be a union of a type and None. `on` and `off` are
+    booleans too, and commas separate the items of a tuple. Raises `ValueError` with what was expected."""
     if type(None) in get_args(kind):
         kind = get_args(kind)[0]
     base = get_args(kind)[0] if get_origin(kind) is Annotated else kind

@@ -32,7 +32,7 @@ class AccountFaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_faults(adapter: EngineAdapter, database: UUID) -> AccountFaults:
-    """Compares accounts and rows once, and where they differ once more while nothing else changes the database.
+    """Compares accounts and rows once and, where they differ, once more while nothing else changes the database.
     `adapter` is that of its host. Raises `EngineError`, `LockBusy`, `LockLost`."""
     if not await _compare(adapter, database):
         return _NONE

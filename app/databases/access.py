@@ -120,7 +120,7 @@ async def forget_closing(record: DatabaseRecord) -> None:
 
 
 async def note_reopened(plans: Plans, record: DatabaseRecord, revision: int) -> None:
-    """The same as `reopen`, where the engine is as the row was at this revision already. Changes since then are brought
+    """The same as `reopen`, where the engine is already as the row was at this revision. Changes since then are brought
     to it."""
     await execute("UPDATE databases SET restoring_at = NULL, updated_at = now() WHERE id = $1", record.id)
     await record_applied(plans, record.uuid, revision)

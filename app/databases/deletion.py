@@ -39,7 +39,7 @@ async def request_deletion(
     relayed: bool = False,
 ) -> PendingStart:
     """Asks for the workflow of a deleted database under an id that none had before, in the transaction that changed or
-    locked the row. Accepts its operation; a deletion that is begun anew goes on with its earlier one."""
+    locked the row. Accepts its operation; where a deletion is begun anew, its earlier operation goes on."""
     revision = await fetch_scalar(
         int,
         "UPDATE databases SET deletion_revision = deletion_revision + 1 WHERE id = $1 RETURNING deletion_revision",

@@ -12,7 +12,7 @@ from app.databases.records import DatabaseRecord
 from app.store.session import execute, fetch_exists, fetch_values
 
 SOONEST = timedelta(minutes=5)
-"""How far `expires_at` lies at least ahead of the request that sets it. Enough to see the mistake, and to take it
+"""How far ahead of the request that sets it `expires_at` must lie at least. Enough to see the mistake, and to take it
 back."""
 LATEST = timedelta(days=3653)
 """Ten years ahead of that request. A moment beyond is more likely a slip than a plan."""
@@ -72,5 +72,5 @@ async def note_announced(database: UUID) -> bool:
 
 
 async def is_expired(record: DatabaseRecord) -> bool:
-    """Whether the moment of a database has come. Its row must be locked."""
+    """Whether the `expires_at` of a database has come. Its row must be locked."""
     return await fetch_exists("SELECT 1 FROM databases WHERE id = $1 AND expires_at <= clock_timestamp()", record.id)

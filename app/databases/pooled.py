@@ -63,8 +63,8 @@ async def mark_discarded(database: UUID) -> DiscardedMember | None:
 
 
 async def delete_discarded() -> None:
-    """Deletes the rows of members of which nothing is left on any host, and which nobody ever saw. Their workflows have
-    long ended."""
+    """Deletes the rows of databases without a team of which nothing is left on any host: nobody ever saw them. Their
+    workflows have long ended."""
     await execute("DELETE FROM databases WHERE team_id IS NULL AND destroyed_at < now() - interval '3 days'")
 
 

@@ -156,7 +156,7 @@ async def find_for_update(database: UUID) -> DatabaseRecord | None:
 
 
 async def change_provisioning(database: UUID, change: str, *, at: Placement | None = None) -> DatabaseRecord | None:
-    """Applies `change`, an UPDATE's SET, to a database that is being provisioned, at the place `at` if that is given.
+    """Applies `change`, an UPDATE's SET, to a database that is being provisioned and, if `at` is given, lies there.
     Returns the record after it; None if there is no such database, and nothing was changed."""
     host_id, name = (None, None) if at is None else (at.host_id, at.name)
     return await fetch_one(DatabaseRecord, _CHANGED.format(change), database, host_id, name)

@@ -8,7 +8,7 @@ MAX_FAULTS = 20
 """More are counted, not listed: nobody reads them, and a hostile script could make them by the million."""
 
 MAX_CHARACTERS = 16 * 1024 * 1024
-"""The most characters of a script with the values of its variables. Without them it has a sixteenth of that."""
+"""The most characters of a script with the values of its variables. Without them it may have a sixteenth of that."""
 
 MAX_STATEMENTS = 10_000
 """Each takes a fraction of a millisecond to judge, and a row in the log of each application."""

@@ -108,7 +108,7 @@ class Dump(ABC):
     consistent_at: datetime
     """The moment that it shows, by the host's clock, in UTC."""
     position: str | None
-    """The same moment in the server's log, an LSN or a GTID set; None where the server has none."""
+    """The same moment in the server's log, an LSN or a GTID set; None where it isn't known."""
 
     @abstractmethod
     def chunks(self) -> AsyncIterator[bytes]:

@@ -31,8 +31,8 @@ FROM taken t, engine_hosts h WHERE h.id = $1
 
 
 async def take_turn(host_id: int, seconds: float) -> HostWatch | None:
-    """Takes the turn to look at the host. None where somebody took it within the last `seconds`: one process looks at a
-    time."""
+    """Takes the turn to look at the host. None where somebody took it within the last `seconds`: one process at a time
+    looks at it."""
     return await fetch_one(HostWatch, _TAKE, host_id, seconds)
 
 

@@ -78,8 +78,8 @@ async def _admit(controls: RequestControls, scope: HTTPScope, address: str) -> A
 
 
 def _expecting_in_time(admitted: float, caller: Principal, receive: Receive) -> Receive:
-    """Checks again, when the body has ended, that the caller may still be here: a slow body can take longer than it
-    takes to revoke a key."""
+    """A `receive` that checks again, when the body has ended, that the caller may still be here: one who holds the
+    end of a body back may have lost that right in the meantime."""
 
     async def receive_expecting() -> HTTPReceiveMessage | ReceiveMessage:
         message = await receive()

@@ -18,8 +18,9 @@ from app.web.site import PROTECTIVE_HEADERS, check_own_change, check_own_page
 
 
 class Visitors:
-    """Lets requests through that come from a page of ours, and so many changes of one address a minute. Raises
-    `NotFound` where there is no console, `CrossOriginRefused`, `TooManyInFlight` or `RateLimitExceeded`."""
+    """Lets requests through that come from a page of ours; of those that may change something, only so many a minute
+    from one address. Raises `NotFound` where there is no console, `CrossOriginRefused`, `TooManyInFlight` or
+    `RateLimitExceeded`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -12,7 +12,7 @@ LOOPBACK = "127.0.0.1"
 _LISTENS = "0A"
 """The state of a listening socket in `/proc/net/tcp`."""
 _EVERY_INTERFACE = {4: ("0.0.0.0", "::"), 6: ("::",)}  # noqa: S104 - looked for
-"""The addresses at which a socket that listens is reached by every address of this IP version."""
+"""For each IP version, the addresses of listening sockets that are reached by every address of that version."""
 
 
 def is_free(port: int) -> bool:

@@ -96,8 +96,8 @@ async def accept(
 
 
 def insertion(type: OperationType, database: Subject, *, at: datetime, uuid: UUID | None = None) -> Statement:
-    """The statement for a change that is done as soon as it is accepted: its operation is born `succeeded`. `at` is
-    that moment, `uuid` the operation's uuid. Nothing is announced: nobody can know of it yet."""
+    """The statement that writes the operation of a change that is done as soon as it is accepted: it is born
+    `succeeded`. `at` is that moment, `uuid` the operation's uuid. Nothing is announced: nobody can know of it yet."""
     assert database.team_id is not None, "nobody sees what happens to a database without a team"
     client = _client()
     first, *others = (step.name for step in KINDS[type].steps)

@@ -97,7 +97,7 @@ async def note_unstarted(workflow_ids: Sequence[str]) -> None:
 
 
 async def note_started(workflow_ids: Sequence[str]) -> None:
-    """Takes back what `note_unstarted` recorded, where it did."""
+    """Takes back what `note_unstarted` recorded of these workflows, if it recorded anything."""
     if not workflow_ids:
         return
     async with transaction():

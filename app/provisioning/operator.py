@@ -1,4 +1,4 @@
-"""What operators do to the access of databases, of any team."""
+"""What operators do to the access of databases of any team."""
 
 from uuid import UUID
 

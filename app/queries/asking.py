@@ -161,7 +161,7 @@ class Asking:
             raise self._final(again) from None
 
     async def _translated_again(self, conversation: Conversation, problem: str) -> bool:
-        """Whether the model gave SQL again. If not, the first failure is the answer."""
+        """Asks the model to mend its SQL. Returns False when it gave none: then the first failure is the answer."""
         execution = self._execution
         first, kind = execution.sql, execution.declared_kind
         conversation.mend(first or "", problem)
@@ -215,7 +215,7 @@ class Asking:
         return verdict
 
     async def _note(self, *, durable: bool) -> None:
-        """Notes the verdict before anything is executed or shown. The model may have taken its time, and the asker may
+        """Notes the verdict before anything is changed or shown. The model may have taken its time, and the asker may
         have lost the key, the session or the team since: raises what `standing.expect` does."""
         await standing.expect(self._asker, self._target.team_id)
         if not await self._execution.note_judged(durable=durable):

@@ -11,7 +11,7 @@ _MOST_OF_ONE = 500_000
 
 
 class Descriptions:
-    """The stored descriptions; the least recently used one goes first."""
+    """The stored descriptions; the least recently used one is dropped first."""
 
     def __init__(self) -> None:
         self._stored: OrderedDict[UUID, tuple[SchemaDescription, int]] = OrderedDict()

@@ -54,8 +54,8 @@ async def begin(
     preview: Preview, principal: Principal, target: QueryTarget, place_seconds: float, *, at_once: int
 ) -> Execution:
     """Begins an execution with a record of its own, in the request's transaction; it takes no more of the day's
-    allowance. The caller who marks the translation first executes it; for the others it raises `QueryAlreadyExecuted`,
-    and beyond `at_once` of the team's questions under way for everyone `TooManyUnderWay`."""
+    allowance. The caller who marks the translation first executes it. Raises `QueryAlreadyExecuted` for the others,
+    and `TooManyUnderWay` for everyone where `at_once` of the team's questions are under way."""
     started = time.monotonic()
     # As in `take_question_place`, so that no two count past each other.
     await execute(_LOCK, target.team_id)

@@ -47,7 +47,7 @@ class Execution(msgspec.Struct, kw_only=True):
     id: int
     started: float
     step: Literal["all", "translate", "execute"] = "all"
-    """Which part of the question is done. Executing what was translated before doesn't count: translating did."""
+    """What is done with the question. Executing what was translated before doesn't count: translating did."""
     counts: bool = False
     sql: str | None = None
     declared_kind: str | None = None
@@ -67,8 +67,8 @@ class Execution(msgspec.Struct, kw_only=True):
         return time.monotonic() - self.started
 
     async def note_judged(self, *, durable: bool) -> bool:
-        """Notes the verdict before anything is executed; `durable` where the execution changes something. False when
-        this came too late: the place was given away."""
+        """Notes the verdict before anything is changed or shown; `durable` where the execution changes something. False
+        when this came too late: the place was given away."""
         in_time = await fetch_exists(
             _JUDGED,
             self.id,

@@ -78,8 +78,8 @@ class Sessions:
     async def _entered_restored(
         self, stack: AsyncExitStack, target: QueryTarget, adapter: EngineAdapter
     ) -> WriteSession:
-        """Opens a session after the tenant had changed the account's password, or it was rotated since the target was
-        read."""
+        """Opens a session after the tenant has changed the account's password, or after it was rotated since the target
+        was read."""
         try:
             await restoring.restore(self._plans, self._box, adapter, target.uuid)
             record = await databases.find(target.uuid)

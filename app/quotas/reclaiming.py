@@ -10,7 +10,7 @@ from app.contracts.quotas import FrozenDatabase
 from app.store.session import execute, fetch_all
 
 MOST_RECLAIMED = 20
-"""The most databases in one region in one run."""
+"""The most databases of one region whose turn comes in one run."""
 LONG_SECONDS = 30.0
 _LATER = timedelta(minutes=10)
 

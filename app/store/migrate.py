@@ -80,8 +80,8 @@ class _Standing(msgspec.Struct, frozen=True):
 
 async def follow_migrations() -> None:
     """Makes sure, when a process starts, that all migrations have run. As the owner of the tables it runs those that
-    have not; with a lesser role it waits for a minute until the owner has run them. Raises `MigrationFailed` after
-    that."""
+    have not; with a lesser role it waits, for a minute at most, until the owner has run them. Raises `MigrationFailed`
+    after that."""
     standing = await _read_standing()
     if standing.owner:
         log.info("store_role_owns_tables", role=standing.role, advice=ADVICE)

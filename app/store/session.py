@@ -189,7 +189,7 @@ async def execute(sql: str, *arguments: Any) -> int:
 
 
 def _count(tag: str) -> int:
-    """The number of rows in PostgreSQL's command tag, if it has one: `UPDATE 2`, `INSERT 0 1`, `LOCK TABLE`."""
+    """The number of rows in PostgreSQL's command tag, 0 where it has none: `UPDATE 2`, `INSERT 0 1`, `LOCK TABLE`."""
     last = tag.rpartition(" ")[2]
     return int(last) if last.isdecimal() else 0
 

@@ -83,7 +83,7 @@ class EventStreams:
     ) -> Response[Any]:
         """The answer that reports to `caller` each change of a thing. `now` is its present state. `changes` gives an
         event that is set when the state may have changed; `look` returns the state, or None when the thing is gone. A
-        client that has seen the last state already gets a 204, which ends its reconnecting. Raises `TooManyStreams`."""
+        client that has already seen the last state gets a 204, which ends its reconnecting. Raises `TooManyStreams`."""
         seen = _last_event_id(request)
         if now.last and seen == now.version:
             return Response(None, status_code=204)

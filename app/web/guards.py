@@ -37,10 +37,10 @@ Belonging = Mapping[str, FindTeam]
 def demands(
     scopes: Sequence[Scope], roles: frozenset[Role], *, reach: Reach, needs_key: bool, needs_session: bool = False
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
-    """A check of each request. The key needs all of these scopes and has to be for what the operation is about; its
-    user needs one of these roles in the team that has it, and the handler sees the caller in only the teams where the
-    user has one. Where it is demanded, the request needs an Idempotency-Key or a session. It may have no query
-    parameter that the operation doesn't have: a misspelt one would be ignored in silence.
+    """A check of each request. The key needs all of these scopes and has to be for what the operation is about. Its
+    user needs one of these roles in the team to which that belongs, and the handler sees the caller only in the teams
+    where the user has one of them. With `needs_key` the request needs an Idempotency-Key, with `needs_session` a
+    session. It may have no query parameter that the operation doesn't have: a misspelt one would be ignored in silence.
 
     Call the check before a request is handled, not as one of Litestar's guards: for each guard Litestar copies the
     whole route. It is asynchronous though it seldom waits for anything: a synchronous one would run in a thread.

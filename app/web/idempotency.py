@@ -77,7 +77,7 @@ class Idempotency:
         nothing where the key has a row already. Where it returns None, nothing was done.
 
         Each change has its event in the audit log, in its own transaction; a refusal that is stored has one too, and a
-        repeated request has none. A repeated one is answered to who is in the team that the change was about.
+        repeated request has none. A repeated one is answered if the caller is in the team that the change was about.
 
         `during_begin` is entered before the transaction, and left before anything is waited for.
 
@@ -130,8 +130,8 @@ class Idempotency:
         self, request: Request[Principal, Any, Any], claim: KeyClaim, immediate: Immediate
     ) -> Answer | None:
         """Calls `immediate`. Where a change was begun under this key, a refusal of this request as a new one is not
-        stored in place of the change's answer: a caller who has left the team since is refused, and gets the stored
-        answer once they are a member again."""
+        stored in place of the change's answer: a caller who has left the team since is told so, and once they are a
+        member again, a retry goes on with the change."""
         try:
             return await immediate(partial(self._insertion, request.user, claim))
         except AppError:

@@ -84,8 +84,8 @@ class KeyRows:
         )
 
     def insertion(self, claim: KeyClaim, subject: str, team_id: int | None, status: int, body: bytes) -> Statement:
-        """Inserts a new key with its answer, as one step of the change. The statement returns no row where the key has
-        a row already, even an expired one."""
+        """The statement that inserts a new key with its answer, as one step of the change. It returns no row where the
+        key has a row already, even an expired one."""
         sql = """
         INSERT INTO idempotency_keys
             (user_id, key, fingerprint, resource, response_status, response_sealed, expires_at, team_id)

@@ -238,8 +238,8 @@ async def delete_old_deliveries(most: int, age: timedelta) -> int:
 
 
 async def delete_replaced_secrets(most: int, _age: timedelta) -> int:
-    """Deletes secrets that have expired. A client that lost an answer, and with it a new secret, asks for it within the
-    lifetime of its idempotency key: so long they stay. See `app.upkeep.sweep`."""
+    """Deletes secrets that expired more than two days ago. A client that lost an answer, and with it a new secret, asks
+    for it within the lifetime of its idempotency key: they stay for at least that long. See `app.upkeep.sweep`."""
     return await execute(
         """
         DELETE FROM webhook_secrets WHERE id IN (

@@ -19,8 +19,8 @@ from app.webhooks.circuit import BREAKS_AT
 CLAIM_SECONDS = 5.0
 """How long a claim holds unless it is renewed: the delay that a killed worker costs."""
 _ENDPOINTS_OF_A_TEAM = 8
-"""How many are claimed at the same time, by all workers together, and as many for probes: a team with many endpoints
-that hang holds up no other, and none of its own that are well."""
+"""How many of a team's endpoints are claimed at the same time, by all workers together, and as many for probes: a team
+with many endpoints that hang holds up no other, and none of its own that are well."""
 OVERDUE = "The receiver gave no answer for as long as the schedule lasts."
 
 

@@ -37,5 +37,5 @@ def network_of(address: str) -> str:
 
 
 async def delete_old_attempts(most: int, _age: timedelta) -> int:
-    """Deletes the counts of minutes that are over. See `app.upkeep.sweep`."""
+    """Deletes the counts of minutes that began more than five minutes ago. See `app.upkeep.sweep`."""
     return await execute(_DELETE, most)

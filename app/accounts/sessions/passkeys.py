@@ -144,7 +144,7 @@ async def challenge_of(client_data: str, user_id: int | None = None) -> bytes:
 
 async def _handle(user_id: int) -> bytes:
     """What authenticators know a person by. It differs between installations: another one on the same host has people
-    with the same ids, whose passkeys would be replaced."""
+    with the same ids, and a passkey for one installation would replace the other's."""
     installation = (await read_installation()).id
     return hashlib.sha256(f"{installation}/{user_id}".encode()).digest()
 

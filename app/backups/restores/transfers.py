@@ -38,7 +38,7 @@ from app.store.locks import LockBusy, TransfersLock, database_lock, transfers_lo
 from app.store.session import transaction
 
 _NON_RETRYABLE = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
-"""The faults of a backup that no further attempt loads."""
+"""The faults after which no further attempt would load the backup."""
 SCRATCH_LASTS = timedelta(days=7)
 """How long a scratch database lasts without a sign of the restoration that needs it."""
 
@@ -69,7 +69,7 @@ class Transfers:
 
     async def exchange(self, restoration: UUID, workflow_id: str | None) -> None:
         """Gives the closed database of a restore in place the data that was proven in the scratch. Raises as `fill`
-        does. When it raises an error that is not retried, the former data is back."""
+        does. When it raises an error that fails the restoration for good, the former data is back."""
         found = await _open(restoration)
         async with transfers_lock(found.database):
             record, found = await in_place.begin_exchange(restoration)

@@ -12,7 +12,7 @@ from app.engines.scripts import ScriptEnd
 from app.operations.reasons import ReasonCode
 
 MOST_LOSSES = 3
-"""How often a script may lose its session, which it can end itself, before it is given up."""
+"""A script is given up once its session was lost so many times: the script may end its session itself."""
 
 ROLLED_BACK = "rolled back"
 STAYS = "stays: this engine commits each statement by itself"

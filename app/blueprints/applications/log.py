@@ -75,7 +75,7 @@ class Log:
         )
 
     def annotate(self, note: str, *statuses: StatementStatus, status: StatementStatus | None = None) -> None:
-        """Adds a note to all entries of these `statuses`, and gives them another `status` if there is one."""
+        """Adds a note to all entries of these `statuses`, and gives them another `status` if one is given."""
         for position, entry in enumerate(self.entries):
             if entry.status in statuses:
                 self._note(position, note=note, status=status or entry.status)

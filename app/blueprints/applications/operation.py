@@ -61,7 +61,8 @@ async def note_end(record: ApplicationRecord, status: ApplicationStatus) -> None
 
 
 async def note_lost(record: ApplicationRecord) -> None:
-    """Ends the operation of an application that ended with its database's host."""
+    """Ends the operation of an application that ended with its database's host, and wakes its workflow, which may be
+    waiting for that host to answer."""
     operation = await _find(record.database_id, record.id)
     if operation is None:
         return

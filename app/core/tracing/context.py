@@ -59,7 +59,7 @@ def causing_traceparent() -> str | None:
 
 
 def parse_traceparent(text: str | None) -> SpanContext | None:
-    """The span that the text names; None for a malformed text."""
+    """The span that the text names; None for what isn't a valid `traceparent`."""
     if text is None or len(text) != _LENGTH or (found := _FORM.fullmatch(text)) is None or text[:2] == "ff":
         return None
     trace_id, span_id, flags = (bytes.fromhex(part) for part in found.groups())

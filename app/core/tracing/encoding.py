@@ -82,7 +82,7 @@ def _attribute(key: str, value: Value) -> bytes:
 
 @lru_cache(maxsize=_KEPT_NUMBERS)
 def _number(key: str, value: int) -> bytes:
-    """Cached: the ids of API keys and teams come again with each of their requests."""
+    """Cached: the same numbers come again and again, such as the ids of API keys and teams."""
     before, number = _encoded_key(key), varint(value & 0xFFFF_FFFF_FFFF_FFFF)
     return b"\x4a%c%b\x12%c\x18%b" % (len(before) + len(number) + 3, before, len(number) + 1, number)
 

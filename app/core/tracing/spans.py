@@ -164,7 +164,7 @@ class TraceSpan:
         self.attributes["error.type"] = kind
 
     def end(self) -> None:
-        """Ends the span. Call it for a span that was not entered. It doesn't change from then on."""
+        """Ends the span, which doesn't change from then on. Call it for a span that was not entered."""
         if self.kept:
             self.ended = time.time_ns()
             self._tracer.destination.put(self)

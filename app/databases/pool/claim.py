@@ -65,9 +65,9 @@ class ReadyMembers:
 
     @asynccontextmanager
     async def reserved(self, kind: MemberKind, *, fresh: bool) -> AsyncIterator[ReadyMember | None]:
-        """A member that allows exactly the kind's connections, in force, or None. With `fresh` it is read now,
-        otherwise it is the one that was read after the last claim. No other create of this process gets it during the
-        block."""
+        """A member that allows exactly the kind's number of connections, with that limit in force, or None. With
+        `fresh` it is read now, otherwise it is the one that was read after the last claim. No other create of this
+        process gets it during the block."""
         member = await self._read(kind) if fresh else self._take_prefetched(kind)
         try:
             yield member

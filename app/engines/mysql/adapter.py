@@ -504,7 +504,8 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _present(self, tenant: Tenant) -> AsyncIterator[MySQLConnection]:
-        """The same, but raises `EngineError` for a tenant that doesn't exist, before or when its account is altered."""
+        """Yields a connection as `_owned` does. Raises `EngineError` for a tenant that doesn't exist, before or when
+        its account is altered."""
         async with self._owned(tenant) as connection:
             if connection is None:
                 raise EngineError(f"{tenant.name} is not on this host")
@@ -512,7 +513,8 @@ class MySQLAdapter(EngineAdapter):
 
     @asynccontextmanager
     async def _existing(self, tenant: Tenant) -> AsyncIterator[tuple[MySQLConnection, bookkeeping.ExistingObjects]]:
-        """The same, with the objects that exist of the tenant. Raises `EngineError` for a tenant that doesn't exist."""
+        """Yields a connection as `_owned` does, and which of the tenant's objects exist. Raises `EngineError` for a
+        tenant that doesn't exist."""
         async with self._present(tenant) as connection:
             found = await bookkeeping.find_objects(connection, tenant.name)
             if tenant.name not in found.accounts:

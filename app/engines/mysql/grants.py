@@ -45,8 +45,9 @@ async def grant_all(
     *,
     frozen: bool = False,
 ) -> None:
-    """As `grant`, for all accounts of a tenant. Accounts that may not write, or whose access isn't known
-    here, are left as they are; while the tenant is frozen they get the rights of those that only read."""
+    """As `grant`, for all accounts of a tenant. Accounts that may not write, or whose access isn't known here, are left
+    as they are; while the tenant is frozen they get the rights of those that only read, except the accounts for
+    questions and dumps, which are always left as they are."""
     for user in users:
         if user == database or access.get(user) is Access.READ_WRITE:
             await grant(connection, database, user, frozen=frozen)

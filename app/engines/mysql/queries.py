@@ -183,8 +183,8 @@ class MySQLWriteSession(_Session, WriteSession):
 
 
 def _check_time(executed: int, deadline: float) -> None:
-    """Raises `QueryFailed` if the time is over. Called before the next statement is sent: nobody would know what became
-    of one that was."""
+    """Raises `QueryFailed` if the time is over. Called before the next statement is sent: once it is, nobody would know
+    what became of it."""
     if asyncio.get_running_loop().time() >= deadline:
         raise QueryFailed(_TIME_LIMIT, code=_TIME_LIMIT_CODE, executed=executed)
 

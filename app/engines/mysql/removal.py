@@ -82,8 +82,8 @@ async def _is_read_only(connection: MySQLConnection, name: str) -> bool:
 
 
 async def drop_database(connection: MySQLConnection, connections: MySQLConnections, name: str) -> None:
-    """Drops the database, whatever sessions hold its tables: they are ended. Raises `EngineError` if a holder can't be
-    found."""
+    """Drops the database. Where its tables stay locked, rolls back the prepared branches that lock them. Raises
+    `EngineError` if a holder can't be found."""
     if await _dropped_in_parts(connection, name):
         return
     async with connections.extra() as dropper, connections.extra() as observer:

@@ -516,8 +516,8 @@ class PostgresAdapter(EngineAdapter):
             yield connection, (await catalog.find(connection, tenant.name)).require(tenant)
 
     async def _share_limit(self, tenant: Tenant, found: catalog.TenantObjects) -> None:
-        """Makes the logins of an overlap share the limit in a database that the tenant has got since: what makes them
-        share it is in the database."""
+        """Makes the logins of an overlap share the limit in a database that the tenant has got since the overlap began:
+        what makes them share it is in the database."""
         if len([role for role in (tenant.name, *found.logins) if role not in found.retired]) > 1:
             async with self._connections.admin_in(tenant.name) as inside:
                 await self._accounts.share_limit(inside)

@@ -171,8 +171,8 @@ async def sessions(connection: Any, names: Sequence[str]) -> dict[str, frozenset
 
 
 async def open_sessions(connection: Any, name: str) -> dict[str, int]:
-    """The number of open sessions of each of the tenant's accounts, those without one included; retired accounts only
-    if they have one."""
+    """The number of open sessions of the tenant's own role, of each login and of each user, even if it is 0; of retired
+    ones only if they have a session."""
     rows = await connection.fetch(_OPEN_SESSIONS, name)
     return {row["name"]: row["sessions"] for row in rows}
 

@@ -139,8 +139,8 @@ async def give_writes(inside: Any) -> None:
 
 
 async def give_large_objects(inside: Any) -> None:
-    """Gives the right to write large objects to those who may have it now. Call it when a read-only user was added or
-    removed."""
+    """Gives the right to write large objects to those who may have it now, and to nobody else. Call it when a read-only
+    user was added or removed."""
     await _switch_large_objects(inside, writable=not await is_begun(inside))
 
 
@@ -163,8 +163,8 @@ async def _give_batch(inside: Any, schema: str) -> bool:
 
 
 async def schema_of(inside: Any, administrator: str | None = None) -> str | None:
-    """The name of our own schema in the database, if something was taken. `administrator` is its role's name, where the
-    session is not its own."""
+    """The name of our own schema in the database, if something was taken. `administrator` is the name of the
+    administrator's role, where the session isn't the administrator's."""
     row = await inside.fetchrow(_FIND_SCHEMA, _SCHEMA_PREFIX, administrator)
     return row["nspname"] if row is not None else None
 

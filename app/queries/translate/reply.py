@@ -45,8 +45,8 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str | None) -> Reply:
-    """Reads a reply from JSON, JSON among words, a fenced block, or bare SQL, whichever comes first. Takes time in
-    proportion to the text, whatever it holds."""
+    """Reads a reply from the first of these that the text holds: JSON, JSON among words, a fenced block, bare SQL.
+    Takes time in proportion to the text, whatever it holds."""
     text = (text or "").strip()
     if len(text) > _MOST_CHARACTERS:
         return Reply(refusal=f"The language model's answer is longer than {_MOST_CHARACTERS} characters.")

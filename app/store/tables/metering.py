@@ -72,8 +72,8 @@ class UsagePart(Table, tablename="usage_parts", db=DB):
 
 
 class UsageDay(Table, tablename="usage_days", db=DB):
-    """The ledger's sums for one day in UTC, of a database with the same team, plan and region. A trigger on the ledger
-    adds what is closed to them, in the same transaction."""
+    """The ledger's sums for one day in UTC, of a database as long as its team, plan and region are the same. A trigger
+    on the ledger adds what is closed to them, in the same transaction."""
 
     id = BigSerial(primary_key=True)
     database_uuid = UUID()

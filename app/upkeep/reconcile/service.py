@@ -173,7 +173,7 @@ async def _with_names(sentences: list[str]) -> list[str]:
 
 async def recover_deliveries(patience: timedelta = RESTART_AFTER) -> list[str]:
     """Wakes endpoints that have waiting deliveries and no time at which to look at them, and takes over deliveries that
-    nothing has been at since they were due, longer ago than `patience`. Returns a sentence for each."""
+    were due longer ago than `patience` while nothing was at them. Returns a sentence for each."""
     forgotten = [f"Woke endpoint {endpoint}: nothing said when." for endpoint in await waiting.wake_forgotten()]
     return forgotten + [
         f"Took up delivery {one.id} to endpoint {one.endpoint_id}: nothing was at it any more."

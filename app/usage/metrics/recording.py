@@ -189,7 +189,7 @@ async def _write(samples: Sequence[_Sample], at: datetime) -> None:
 
 
 async def interrupt(databases: Sequence[int]) -> None:
-    """Has what was sampled of these databases not compared with what comes next: there is a gap."""
+    """Keeps what was sampled of these databases from being compared with what comes next: there is a gap."""
     if databases:
         await execute(
             "UPDATE metric_readings SET broken = true WHERE database_id = any($1::bigint[]) AND NOT broken",

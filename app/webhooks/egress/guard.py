@@ -45,8 +45,8 @@ class Guard:
         self._lookups = Lookups(resolve)
 
     async def addresses(self, host: str) -> list[str]:
-        """The first few addresses of the host. Raises `AddressRefused` when a single one of all is not admitted, and
-        `OSError` for a host that can't be resolved."""
+        """The first few addresses of the host, each of them admitted. Raises `AddressRefused` when a single one of all
+        its addresses is not, and `OSError` for a host that can't be resolved."""
         addresses = await self._lookups.addresses(host, _PARTY.get())
         if not addresses:
             raise OSError(f"{host} has no address")

@@ -88,7 +88,6 @@ class Lookups:
 
 
 def _retrieve(task: asyncio.Task[list[str]]) -> None:
-    """Retrieves the failure, too, though everyone may have stopped waiting: asyncio complains of one that nobody
-    retrieves."""
+    """Retrieves a failure even if everyone has stopped waiting: asyncio complains of one that nobody retrieves."""
     if not task.cancelled():
         task.exception()

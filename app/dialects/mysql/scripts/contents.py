@@ -37,8 +37,8 @@ def refusals(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
 
 
 def wrong_names(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
-    """Faults for a name with another database's before it, or for none that can be read; the reader has just taken it.
-    What is a database to MySQL may be a schema elsewhere."""
+    """Faults for a name with a database's before it, and where a name is needed but none can be read; the reader has
+    just taken the name. What is a database to MySQL may be a schema elsewhere."""
     if what.object is None and what.kind.startswith(_NEEDS_NAME):
         item = reader.here()
         hint = ": names stand in backticks, not in quotes" if item.kind is TokenKind.STRING else ""
@@ -51,7 +51,7 @@ def wrong_names(reader: Reader, what: StatementSummary) -> Iterator[Finding]:
 
 
 def lost_octets(reader: Reader) -> Iterator[Finding]:
-    """Faults for binary strings of a dump that was read as UTF-8: octets that were none are U+FFFD now, for good."""
+    """Faults for binary strings of a dump that was read as UTF-8: octets that aren't UTF-8 are U+FFFD now, for good."""
     if "_binary" not in reader.vocabulary:
         return
     for at, word in enumerate(reader.words[:-1]):

@@ -24,7 +24,7 @@ NAMED_VALUES = words("json_array_elements json_array_elements_text jsonb_array_e
 
 
 def check(nodes: list[Any]) -> None:
-    """Checks a statement, of which `nodes` are all nodes. Raises `Refused`."""
+    """Checks a statement; `nodes` are all of its nodes. Raises `Refused`."""
     columns: dict[str, set[str]] = {}
     for node in nodes:
         if node.DESCRIPTOR.name == "RangeFunction":

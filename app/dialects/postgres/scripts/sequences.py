@@ -49,7 +49,7 @@ class SequenceSetters:
         self._made: set[Name] = set()
         """Sequences that the script makes: a rollback removes them."""
         self._made_columns: set[tuple[Name, str]] = set()
-        """Columns with a sequence of their own that the script makes."""
+        """Columns with a sequence of their own, where the script makes that sequence."""
 
     def sets(self, node: Node, text: str) -> bool:
         """Whether the statement sets a sequence that stays when the transaction is rolled back."""

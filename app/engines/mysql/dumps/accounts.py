@@ -37,7 +37,7 @@ _RELEASE = "SELECT RELEASE_LOCK(CONCAT(lock_name, '-', %s)) FROM headwater.tenan
 
 
 async def left_accounts(connection: MySQLConnection, names: Sequence[str], *, remove: bool) -> list[str]:
-    """The accounts of these tenants whose lock nobody has; with `remove`, removes them."""
+    """The accounts of dumps and loads of these tenants whose lock nobody has; with `remove`, removes them."""
     theirs, left = set(names), []
     for account in await _accounts(connection):
         name, _, purpose = account.partition(HELPER_SEPARATOR)
@@ -71,8 +71,8 @@ async def refuse_dropped(administrator: MySQLConnection, tenant: Tenant) -> None
 async def reading_session(
     connections: MySQLConnections, administrator: MySQLConnection, tenant: Tenant, purpose: str
 ) -> AsyncIterator[MySQLConnection]:
-    """A session that reads everything in the tenant's database and nothing else. Its account is removed with it;
-    before, what a process that died has left of the account is removed. `administrator` is held for as long. Raises
+    """A session that reads everything in the tenant's database and nothing else. Its account is removed with it,
+    and what a process that died has left of the account is removed first. `administrator` is held for as long. Raises
     `EngineError` when another such session is open."""
     row = await bookkeeping.find_row(administrator, tenant)
     if row is None:

@@ -78,7 +78,7 @@ def inexact_documents(columns: dict[str, str], table: str) -> str | None:
 
 
 def _as_document(name: str) -> str:
-    """Selects a column of the type JSON. MariaDB has no such type of its own, and stores the text."""
+    """The expression that selects a column of the type JSON. MariaDB has no such type, and stores the text."""
     return f"CAST({name} AS JSON)"
 
 

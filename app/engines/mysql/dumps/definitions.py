@@ -80,7 +80,7 @@ def _statement(parts: Iterable[_Part], database: str) -> str:
 
 
 def _one(kind: str, listed: str, schema: str, compared: tuple[str, ...], database: str) -> str:
-    """A query for the number of objects of one kind, and two sums over them."""
+    """A query for the number of rows that describe objects of one kind, and two sums over them."""
     values = ", ".join(f"COALESCE({_value(name, database)}, '')" for name in compared)
     digest = f"SHA2(CONCAT_WS('/', {values}), 256)"
     sums = ", ".join(
@@ -90,8 +90,8 @@ def _one(kind: str, listed: str, schema: str, compared: tuple[str, ...], databas
 
 
 def _value(name: str, database: str) -> str:
-    """The SQL expression for a compared column. A name in braces is that of a text of the tenant's that may name its
-    database, which has another name in a copy."""
+    """The SQL expression for a compared column. Braces around its name mark a text of the tenant's, which may name its
+    database; that has another name in a copy."""
     return f"REPLACE({name[1:-1]}, '{database}', '')" if name.startswith("{") else name
 
 

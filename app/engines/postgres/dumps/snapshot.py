@@ -38,7 +38,7 @@ _STATEMENT_SECONDS = 6 * 3600
 """The time limit for the fingerprint of one table, or of some."""
 _SIGN_OF_LIFE_SECONDS = 60
 _LOCKED_PERCENT = 40
-"""How much of the server's lock table, which all tenants share, a dump may fill, with what is in use already."""
+"""How full a dump may make the server's lock table, which all tenants share: what is in use already counts."""
 _ROOM = """
 SELECT current_setting('max_locks_per_transaction')::bigint * (
            current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint
