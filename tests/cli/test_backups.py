@@ -24,7 +24,9 @@ async def test_an_operator_takes_and_proves_one(command: Headwater, caller: Call
     database = await filled(caller, "orders")
     mine = (await taken(caller, database))["data"]
     run = await command.json("backups", "run", database["uuid"], "--description", "by hand", "--wait")
-    assert (run["status"], run["description"], run["rows"], run["attempts"]) == ("completed", "by hand", 100, 1)
+    assert (run["status"], run["description"], run["rows"]) == ("completed", "by hand", 100)
+    # On a machine that stalls an attempt may be taken for dead.
+    assert run["attempts"] >= 1
     assert run["tool"].startswith("pg_dump")
     listed = await command.json("backups", "list", "--database", database["uuid"])
     assert [one["uuid"] for one in listed] == [run["uuid"], mine["uuid"]]

@@ -41,9 +41,9 @@ async def test_the_life_of_credentials(service: RunningService) -> None:
     client = DocumentedClient(service.http, caller.api_key)
     made = (await client.call("createDatabase", {"name": "orders"}, wait="true", timeout=60)).json()["data"]
     uuid = made["uuid"]
-    rotated = await client.call("rotateCredentials", {"overlap_seconds": 60}, uuid=uuid, key="k")
+    rotated = await client.call("rotateCredentials", {"overlap_seconds": 3600}, uuid=uuid, key="k")
     assert rotated.status_code == 200
-    again = await client.call("rotateCredentials", {"overlap_seconds": 60}, uuid=uuid, key="k")
+    again = await client.call("rotateCredentials", {"overlap_seconds": 3600}, uuid=uuid, key="k")
     assert again.json()["data"] == rotated.json()["data"]
     assert (await client.call("rotateCredentials", {}, uuid=uuid)).status_code == 409
     rotation = rotated.json()["data"]["uuid"]

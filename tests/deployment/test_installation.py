@@ -27,6 +27,7 @@ from tests.support.answers import body_of
 from tests.support.model_server import sql
 from tests.support.namespaces import new_namespace
 from tests.support.service import RunningService, running_service
+from tests.support.waiting import LIMIT_SECONDS
 
 _ENCRYPTED = "--require-secure-transport=ON"
 _VISITS = ("CREATE TABLE visits (n int)", "INSERT INTO visits VALUES (7)")
@@ -106,7 +107,7 @@ async def test_a_tenant_on_postgresql_enters_its_own_database_alone(on_postgres:
     own, foreign = (urlsplit(asked.database["connection_string"]) for asked in (one, other))
     for database in (foreign.path, "/postgres", "/template1", "/headwater_template"):
         with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match=r"pg_hba\.conf rejects"):
-            await asyncpg.connect(own._replace(path=database).geturl(), timeout=10)
+            await asyncpg.connect(own._replace(path=database).geturl(), timeout=LIMIT_SECONDS)
 
 
 async def test_questions_on_mysql_are_answered(on_mysql: RunningService, deployed_mysql: RunningServer) -> None:

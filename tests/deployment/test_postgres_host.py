@@ -19,7 +19,7 @@ from app.engines.postgres import PostgresAdapter, readers
 from app.engines.querying import QueryLimits
 from tests.deployment import compose
 from tests.deployment.conftest import PASSWORD, PROVISIONER, DeployedPostgres
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 _LIMITS = EngineLimits(connections=1000)
 
@@ -32,7 +32,7 @@ def _tenant() -> Tenant:
 async def _login(deployed: DeployedPostgres, tenant: Tenant, **overrides: Any) -> asyncpg.Connection:
     server = deployed.server
     options = {"user": tenant.name, "password": tenant.password, "database": tenant.name} | overrides
-    return await asyncpg.connect(host=server.host, port=server.port, timeout=10, **options)
+    return await asyncpg.connect(host=server.host, port=server.port, timeout=LIMIT_SECONDS, **options)
 
 
 def test_a_missing_password_is_an_error(deployed_postgres: DeployedPostgres) -> None:
@@ -141,7 +141,7 @@ async def test_pg_hba_lets_a_question_in_where_its_tenant_belongs_and_nowhere_el
     ruled_postgres: DeployedPostgres,
 ) -> None:
     adapter, one, other = PostgresAdapter(ruled_postgres.administrator), _tenant(), _tenant()
-    password, limits = "readerPassw0rd", QueryLimits(seconds=10, rows=10)
+    password, limits = "readerPassw0rd", QueryLimits(seconds=LIMIT_SECONDS, rows=10)
     try:
         for tenant in (one, other):
             await adapter.create_verified(tenant, _LIMITS)

@@ -89,7 +89,8 @@ async def _front(folder: Path, control_dsn: str, **settings: str) -> AsyncIterat
 
 async def test_plain_http_leads_to_tls_and_nowhere_else(front: Front) -> None:
     headers = {"Host": f"{front.proxy.host}:{front.proxy.http_port}"}
-    async with httpx.AsyncClient(base_url=f"http://{LOOPBACK}:{front.proxy.http_port}") as plain:
+    url = f"http://{LOOPBACK}:{front.proxy.http_port}"
+    async with httpx.AsyncClient(base_url=url, timeout=LIMIT_SECONDS) as plain:
         for method, path in (("GET", "/console/sign-in?next=1"), ("POST", "/api/v1/sign_ins/links")):
             answer = await plain.request(method, path, headers=headers)
             assert answer.status_code == 308

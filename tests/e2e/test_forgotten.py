@@ -15,6 +15,7 @@ from app.contracts.queues import backup_workflow_id
 from app.upkeep.reconcile.restarts import restart_lost_workflows
 from tests.e2e.chaos import ENGINES, Ledger, check, create
 from tests.e2e.patient_client import client_of
+from tests.support.freezing import frozen
 from tests.support.stack import LiveStack, signal_process
 from tests.support.store import store
 from tests.support.waiting import until
@@ -28,14 +29,10 @@ async def test_what_temporal_has_forgotten_is_begun_anew(stack: LiveStack, tmp_p
         made = await asyncio.gather(*(create(client, ledger, engine, wait=30) for engine in ENGINES))
         await check(stack, ledger)
         earlier = _copy_of_its_state(stack, tmp_path)
-        worker = stack.pid("worker")
-        signal_process(worker, signal.SIGSTOP)
-        try:
+        async with frozen(stack.pid("worker"), stack.file.control_dsn):
             backups = [(await client.send("POST", f"/databases/{one}/backups", body={})).data["uuid"] for one in made]
             await until(lambda: _all_accepted(stack))
             await _go_back(stack, earlier)
-        finally:
-            signal_process(worker, signal.SIGCONT)
         await until(lambda: _is_forgotten(stack, backups))
         async with store(stack.file.control_dsn):
             begun = await restart_lost_workflows(await stack.temporal(), AT_ONCE)

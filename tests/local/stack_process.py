@@ -19,7 +19,7 @@ from tests.support.fork_server import StartRequest
 from tests.support.forks import ForkedProcess, fork_server
 from tests.support.ports import free_port
 from tests.support.supervision import die_with
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 _ROOT = Path(__file__).parents[2]
 _MODULE = "tests.support.forked_stack"
@@ -73,7 +73,7 @@ class StackProcess:
         """Runs a stack that ends by itself, and returns its exit code."""
         await self.spawn()
         assert self._process is not None
-        return await asyncio.wait_for(self._process.wait(), 60)
+        return await asyncio.wait_for(self._process.wait(), LIMIT_SECONDS)
 
     async def start(self, line: str = "Headwater is ready") -> None:
         """Returns when the stack says that it is ready, or those words."""
@@ -88,7 +88,7 @@ class StackProcess:
         assert self._process is not None
         if self._process.returncode is None:
             self._process.send_signal(how)
-        return await asyncio.wait_for(self._process.wait(), 60)
+        return await asyncio.wait_for(self._process.wait(), LIMIT_SECONDS)
 
     def survivors(self) -> list[str]:
         """What still runs of the stack, by any sign."""
@@ -101,7 +101,7 @@ class StackProcess:
         return await asyncio.to_thread(self._health)
 
     def _health(self) -> int:
-        with urllib.request.urlopen(f"{self.stack.api_url}/health/ready", timeout=10) as response:
+        with urllib.request.urlopen(f"{self.stack.api_url}/health/ready", timeout=LIMIT_SECONDS) as response:
             return int(response.status)
 
     async def spawn(self) -> None:

@@ -80,18 +80,18 @@ async def test_a_child_dies_with_a_killed_parent(tmp_path: Path, as_other_user: 
 async def test_a_failure_shows_the_end_of_the_log(tmp_path: Path) -> None:
     command = Command(argv=("/bin/sh", "-c", "echo what is wrong; exit 3"), log=tmp_path / "log")
     with pytest.raises(StackError, match=r"failed \(3\)\n +what is wrong"):
-        await run_to_end(command, timeout=10)
+        await run_to_end(command, timeout=LIMIT_SECONDS)
 
 
 async def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="/nonexistent/program: No such file"):
-        await run_to_end(Command(argv=("/nonexistent/program",), log=tmp_path / "log"), timeout=10)
+        await run_to_end(Command(argv=("/nonexistent/program",), log=tmp_path / "log"), timeout=LIMIT_SECONDS)
 
 
 async def test_a_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     with pytest.raises(StackError, match=r"can't write .*/log: Is a directory"):
-        await run_to_end(Command(argv=("/bin/true",), log=tmp_path / "log"), timeout=10)
+        await run_to_end(Command(argv=("/bin/true",), log=tmp_path / "log"), timeout=LIMIT_SECONDS)
 
 
 async def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
@@ -101,5 +101,5 @@ async def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
 
 async def test_the_log_and_the_environment_are_the_childs_alone(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "env.log"
-    await run_to_end(Command(argv=("/usr/bin/env",), log=log, environ={"ONLY": "this"}), timeout=10)
+    await run_to_end(Command(argv=("/usr/bin/env",), log=log, environ={"ONLY": "this"}), timeout=LIMIT_SECONDS)
     assert log.read_text() == "ONLY=this\n"

@@ -13,6 +13,7 @@ from app.local.processes import Command, run_to_end
 from app.local.service_user import NOBODY, service_user
 from app.local.services import start
 from tests.support.ports import free_port
+from tests.support.waiting import LIMIT_SECONDS
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
 
@@ -58,6 +59,6 @@ def test_without_setpriv_root_is_shown_what_to_install(monkeypatch: pytest.Monke
 async def _effective_capabilities(path: Path, folder: Path) -> int:
     log = folder / f"capabilities-{path.name}"
     argv = (*service_user(path, death_signal="KILL").prefix, "/bin/cat", "/proc/self/status")
-    await run_to_end(Command(argv=argv, log=log), timeout=10)
+    await run_to_end(Command(argv=argv, log=log), timeout=LIMIT_SECONDS)
     lines = dict(line.split(":\t", 1) for line in log.read_text().splitlines())
     return int(lines["CapEff"], 16)

@@ -18,6 +18,7 @@ from app.core.temporal import connect
 from app.local.temporal import TemporalService
 from tests.logs.failing import FailAsTold
 from tests.logs.lines import Line
+from tests.support.patient_worker import patient
 from tests.support.waiting import until
 from workers.runner import sandbox
 
@@ -52,14 +53,15 @@ async def test_they_have_the_form_of_all_others(
     request = DatabaseWorkflowInput(
         database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, request_id="req_1"
     )
-    async with Worker(
+    worker = Worker(
         client,
         task_queue=queue,
         workflows=[FailAsTold],
         activities=[outlive_the_workflow],
         workflow_runner=sandbox(),
         build_id="logged",
-    ):
+    )
+    async with patient(worker):
         handle = await client.start_workflow(FailAsTold.run, request, id=queue, task_queue=queue)
         await running.wait()
         await handle.terminate()

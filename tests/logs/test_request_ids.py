@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import timedelta
 from itertools import pairwise
 from uuid import uuid4
 
@@ -20,7 +21,7 @@ from tests.support.client import Caller
 from tests.support.patient_worker import patient
 from tests.support.service import RunningService
 from tests.support.waited import WAIT, waited, waited_in_vain
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 from workers.log_ids import LogIds, ids_beside_messages
 from workers.runner import sandbox
 
@@ -131,7 +132,8 @@ async def test_what_the_sdk_writes_has_them_too(temporal_server: TemporalService
         build_id="logged",
     )
     async with patient(worker):
-        await client.execute_workflow(FailAsTold.run, request, id=queue, task_queue=queue)
+        long = timedelta(seconds=LIMIT_SECONDS)
+        await client.execute_workflow(FailAsTold.run, request, id=queue, task_queue=queue, task_timeout=long)
     found = [json.loads(line) for line in json_log.getvalue().splitlines()]
     mine = [line for line in found if line.get("workflow_id") == queue]
     assert [(line["event"], line["level"]) for line in mine] == [

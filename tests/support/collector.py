@@ -37,6 +37,8 @@ class Collector:
             "OTEL_EXPORTER_OTLP_ENDPOINT": self.receiver.url(""),
             "OTEL_EXPORTER_OTLP_CERTIFICATE": str(self.receiver.ca_file),
             "OTEL_BSP_SCHEDULE_DELAY": "50",
+            # The tests' process answers: that it stalls is no reason to send a batch twice.
+            "OTEL_EXPORTER_OTLP_TIMEOUT": "120000",
         }
 
     def spans(self) -> list[SeenSpan]:

@@ -32,6 +32,7 @@ async def traced_service(
         tmp_path_factory.mktemp("traced"),
         others=collector.environ,
         WEBHOOK_ALLOW_CIDRS="127.0.0.0/8",
+        WEBHOOK_TIMEOUT_SECONDS="120",
         WEBHOOK_CA_FILE=str(collector.receiver.ca_file),
     ) as running:
         yield running

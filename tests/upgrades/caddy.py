@@ -85,7 +85,8 @@ class CaddyService(Service):
             "handler": "reverse_proxy",
             "upstreams": [{"dial": f"{address}:{self.api_port}"} for address in self.gates],
             "load_balancing": {"selection_policy": {"policy": "round_robin"}},
-            "health_checks": {"active": {"uri": "/", "port": self._gate_port, "interval": "200ms"}},
+            # The test answers, which may stall: an API is taken out by its word, and not by its silence.
+            "health_checks": {"active": {"uri": "/", "port": self._gate_port, "interval": "200ms", "timeout": "2m"}},
         }
         server = {
             "listen": [f"{LOOPBACK}:{self.port}"],

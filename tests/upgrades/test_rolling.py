@@ -23,7 +23,7 @@ from tests.e2e.hosts import login
 from tests.servers import RunningServer
 from tests.support.receiver import Receiver, receiver
 from tests.support.store import service_dsn
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 from tests.upgrades.installation import HERE, Installation, installed
 from tests.upgrades.load import Journal, working
 from tests.upgrades.released import COMMITS, environment
@@ -124,7 +124,8 @@ async def test_versions_work_side_by_side(scene: Scene) -> None:
 async def _clients(scene: Scene, *, clients: int, pause: float) -> AsyncIterator[Journal]:
     url = scene.made.proxy.url
     endpoint = {"url": scene.receiver.url("/events"), "events": _EVENTS}
-    async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {scene.key}"}) as http:
+    headers = {"Authorization": f"Bearer {scene.key}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=LIMIT_SECONDS) as http:
         answer = await http.post("/api/v1/webhook_endpoints", json=endpoint, headers={"Idempotency-Key": "endpoint"})
     assert answer.status_code == 201, answer.text
     async with working(url, scene.key, tuple(scene.hosts), clients=clients, pause=pause) as journal:
