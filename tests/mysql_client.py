@@ -9,7 +9,7 @@ import aiomysql
 from tests.servers import RunningServer
 
 _QUIT = b"\x01\x00\x00\x00\x01"
-_QUIT_SECONDS = 10.0
+_QUIT_SECONDS = 120.0
 
 
 async def query(server: RunningServer, sql: str) -> list[tuple[Any, ...]]:

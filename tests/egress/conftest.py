@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
+from app.webhooks.egress import sender as sending
 from tests.support.name_server import NameServer, name_server
 from tests.support.receiver import Receiver, receiver
+from tests.support.waiting import LIMIT_SECONDS
 
 NAME = "hooks.example.com"
 
@@ -20,6 +23,12 @@ class Inside:
 
     port: int
     connections: int = 0
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stalls takes longer to connect than the service allows."""
+    monkeypatch.setattr(sending, "CONNECT_SECONDS", LIMIT_SECONDS)
 
 
 @pytest_asyncio.fixture

@@ -13,6 +13,7 @@ from tests.egress.conftest import NAME, Inside
 from tests.egress.test_addresses import TRICKS
 from tests.support.name_server import NameServer
 from tests.support.receiver import Receiver, answer
+from tests.support.waiting import LIMIT_SECONDS
 
 # Loopback in every spelling: what would get through if it were not refused.
 LITERALS = [
@@ -29,7 +30,7 @@ NAMEABLE = [name for name, address in TRICKS.items() if (":" in address or "." i
 @asynccontextmanager
 async def sender(**settings: object) -> AsyncIterator[Sender]:
     resolve = settings.pop("resolve", None)
-    known = Settings(**settings)  # type: ignore[arg-type]  # the test names them
+    known = Settings(**{"webhook_timeout_seconds": LIMIT_SECONDS, **settings})  # type: ignore[arg-type]  # the test names them
     made = Sender(known, resolve=resolve) if resolve else Sender(known)  # type: ignore[arg-type]  # as above
     try:
         yield made

@@ -55,6 +55,14 @@ async def send(by: Sender, outside: Receiver) -> AttemptResult:
     return await by.send(outside.url("/hook?a=b"), {"X-Test": "1"}, b'{"a":1}')
 
 
+async def arrived(by: Sender, outside: Receiver) -> AttemptResult:
+    """The first attempt that reaches the receiver: where the machine stalls, the time of one may be over before."""
+    while True:
+        tried = await send(by, outside)
+        if outside.received:
+            return tried
+
+
 async def test_what_is_sent(by: Sender, outside: Receiver) -> None:
     sent = await send(by, outside)
     assert (sent.delivered, sent.code, sent.body, sent.retry_after) == (True, 200, "thanks", None)
@@ -123,7 +131,7 @@ async def test_nothing_else_does(by: Sender, outside: Receiver, status: int) -> 
 async def test_one_that_hangs(outside: Receiver) -> None:
     outside.replies["/hook?a=b"] = hang
     async with sender(outside, webhook_timeout_seconds=2) as by:
-        hung = await send(by, outside)
+        hung = await arrived(by, outside)
     assert (hung.code, hung.error) == (None, "No answer within 2 s.")
     assert hung.duration > 1.9
 
@@ -152,7 +160,7 @@ async def test_one_that_drips_its_head(outside: Receiver) -> None:
 
     outside.replies["/hook?a=b"] = drip
     async with sender(outside, webhook_timeout_seconds=2) as by:
-        dripping = await send(by, outside)
+        dripping = await arrived(by, outside)
     assert dripping.error == "No answer within 2 s."
 
 
@@ -296,10 +304,10 @@ async def test_retry_after(by: Sender, outside: Receiver, status: int, value: st
 
 
 async def test_retry_after_as_a_date_and_of_other_answers(by: Sender, outside: Receiver) -> None:
-    moment = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    moment = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
     outside.replies["/hook?a=b"] = answer(429, Retry_After=moment)
     wait = (await send(by, outside)).retry_after
     assert wait is not None
-    assert 80 < wait <= 90
+    assert 3000 < wait <= 3600
     outside.replies["/hook?a=b"] = answer(500, Retry_After="7")
     assert (await send(by, outside)).retry_after is None

@@ -111,6 +111,8 @@ async def test_the_service_revokes_freezes_and_restores_all_accounts(host: Engin
         assert not _found(await host.adapter.list_tenants(), tenant).admits
         await host.adapter.restore_access(tenant)
         assert all([await accepted(host, tenant, login) for login in everyone])
+        # A login counts until the server has ended its session.
+        await until(partial(_no_session_of, host, tenant))
         assert _found(await host.adapter.list_tenants(), tenant).admits
         for login in writers:
             async with session_as(host, tenant, login) as session:
@@ -246,6 +248,7 @@ async def test_all_accounts_keep_the_limit_together(host: EngineHost) -> None:
         old, new = login_of(tenant), next_login(host, tenant)
         await host.adapter.add_credential(tenant, new)
         await host.adapter.log_in_as(tenant, new)
+        await until(partial(_has_no_session, host, tenant))
         order = (old, new, old, user)
         held = [await host.login(_client(tenant, login), database=tenant.name) for login in order]
         for login in (old, new, user):

@@ -18,7 +18,7 @@ from app.engines.registry import open_adapter
 from app.engines.tls import PLAIN, TlsMode, TlsPolicy
 from app.local.ports import LOOPBACK
 from tests.support.tls_front import pem, postgres_front
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 CA = trustme.CA()
 SECRET = "the-administrator's-own-password"
@@ -26,7 +26,7 @@ UNPROVEN = (PLAIN, TlsPolicy(mode=TlsMode.REQUIRE), TlsPolicy(mode=TlsMode.PREFE
 PROVEN = (TlsPolicy(mode=TlsMode.REQUIRE, ca=pem(CA)), TlsPolicy(mode=TlsMode.VERIFY_FULL, ca=pem(CA)))
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-_PATIENCE_SECONDS = 10
+_PATIENCE_SECONDS = LIMIT_SECONDS
 # SSL, protocol 4.1, transactions, secure connection, plugins
 _CAPABILITIES = 0x0008_A20F | 0x0800
 _PLUGIN_AUTH = 0x0008_0000

@@ -15,6 +15,7 @@ import dns.resolver
 import dns.rrset
 
 from app.local.ports import LOOPBACK
+from tests.support.waiting import LIMIT_SECONDS
 
 
 @dataclass
@@ -29,7 +30,7 @@ class NameServer(asyncio.DatagramProtocol):
     asked: list[str] = field(default_factory=list)
     """The names of look-ups for IPv4 addresses."""
     patience: float = 20
-    """The resolver's timeout in seconds."""
+    """The resolver's timeout in seconds for a silent name. Other names are answered, however late."""
     port: int = 0
     _transport: Any = None
 
@@ -60,7 +61,7 @@ class NameServer(asyncio.DatagramProtocol):
     def block(self, host: str) -> list[str]:
         """Like `resolve` for IPv4, but blocks the calling thread as the system's resolver does. Raises `OSError`."""
         resolver = dns.resolver.Resolver(configure=False)
-        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, self.patience
+        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, self._patience_with(host)
         try:
             return [record.to_text() for record in resolver.resolve(host, "A")]
         except dns.exception.Timeout:
@@ -73,12 +74,17 @@ class NameServer(asyncio.DatagramProtocol):
         except ValueError:
             pass
         resolver = dns.asyncresolver.Resolver(configure=False)
-        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, self.patience
+        resolver.nameservers, resolver.port, resolver.lifetime = [LOOPBACK], self.port, self._patience_with(host)
+        # It asks once: what it asked for is counted.
+        resolver.timeout = resolver.lifetime
         found: list[str] = []
         for kind in ("A", "AAAA"):
             answer = await resolver.resolve(host, kind, raise_on_no_answer=False)
             found += [record.to_text() for record in answer.rrset or ()]
         return found
+
+    def _patience_with(self, host: str) -> float:
+        return self.patience if host in self.silent else LIMIT_SECONDS
 
 
 @asynccontextmanager
