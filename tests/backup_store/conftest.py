@@ -15,6 +15,7 @@ from app.core.settings import Settings
 from tests.support.backups import BOX, folder_store
 from tests.support.object_stores import MotoService, S3Server, s3_server
 from tests.support.store_faults import StoreFaults, store_faults
+from tests.support.waiting import LIMIT_SECONDS
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -38,7 +39,7 @@ class BucketOfTest:
 
 @pytest_asyncio.fixture
 async def bucket(moto_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BucketOfTest]:
-    async with store_faults(moto_server.port) as way, httpx.AsyncClient() as client:
+    async with store_faults(moto_server.port) as way, httpx.AsyncClient(timeout=LIMIT_SECONDS) as client:
         for name, value in {**moto_server.environ, "AWS_ENDPOINT_URL": way.url}.items():
             monkeypatch.setenv(name, value)
         made = BucketOfTest(moto_server, f"b-{uuid4()}", way)

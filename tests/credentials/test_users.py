@@ -18,7 +18,7 @@ from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 USER = {
     "object",
@@ -42,7 +42,8 @@ async def test_a_user_that_reads_and_one_that_writes(caller: Caller, engine: str
     reader = await add_user(caller, made, "reporting", access="read_only")
     assert reader.keys() == USER
     assert (reader["object"], reader["status"], reader["access"]) == ("database_user", "active", "read_only")
-    assert (reader["connection_limit"], reader["open_sessions"], reader["expires_at"]) == (2, 0, None)
+    assert (reader["connection_limit"], reader["expires_at"]) == (2, None)
+    assert reader["open_sessions"] in (0, None), "None where the host takes too long to say it"
     writer = await add_user(caller, made, "app", connection_limit=3)
     await run(writer["connection_string"], "INSERT INTO notes VALUES (1)")
     assert await run(reader["connection_string"], "SELECT count(*) FROM notes") == 1
@@ -110,7 +111,7 @@ async def test_a_users_password_is_replaced_once_at_a_time(stepped: Stepped) -> 
     assert first["db_password"] != second["db_password"]
     # The first one's answer may have been lost, and is asked for again.
     with pytest.raises(UserRotationNotInForce):
-        await await_rotated_user(RowWatch(""), UUID(made["uuid"]), row["uuid"], row["rotation"], 1)
+        await await_rotated_user(RowWatch(""), UUID(made["uuid"]), row["uuid"], row["rotation"], LIMIT_SECONDS)
 
 
 async def test_open_sessions_are_counted_and_end_with_the_user(caller: Caller) -> None:

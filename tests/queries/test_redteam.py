@@ -22,9 +22,10 @@ from tests.dialects.corpus.mutations import in_any_clothes, mutations
 from tests.engines.accounts import session_as, user_of
 from tests.engines.harness import EngineHost, RefusedError, Session, as_root, session_of, tenants
 from tests.engines.postgres_host import PostgresSession
+from tests.support.waiting import LIMIT_SECONDS
 
 PASSWORD = "Reader-passw0rd"
-LIMITS = QueryLimits(seconds=20, rows=100)
+LIMITS = QueryLimits(seconds=LIMIT_SECONDS, rows=100)
 HASTY = QueryLimits(seconds=0.3, lock_seconds=1, rows=100)
 TRACES = (Path("/tmp/headwater-red"),)
 

@@ -22,7 +22,7 @@ from tests.support.object_stores import MotoService, s3_server
 from tests.support.service import RunningService, SharedServers
 from tests.support.store import store
 from tests.support.store_faults import Fault, StoreFaults, store_faults
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 
 REASONS = {
     Fault.FORBIDDEN: "backup_store_refused",
@@ -60,7 +60,7 @@ async def far_service(
 ) -> AsyncIterator[FarService]:
     folder = tmp_path_factory.mktemp("far")
     async with s3_server(MotoService(folder)) as server, store_faults(server.port) as way:
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=LIMIT_SECONDS) as http:
             (await http.put(f"{server.url}/far")).raise_for_status()
         async with shared_servers.service(
             folder,

@@ -21,6 +21,7 @@ from tests.support.in_process import LoneApi, lone_api
 from tests.support.meeting import meet
 from tests.support.people import cookie_of
 from tests.support.together import together
+from tests.support.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
 """The provider is older than the library that it is made of."""
@@ -59,7 +60,7 @@ async def begun(api: LoneApi, invitation: str | None = None) -> tuple[str, str]:
 
 async def allowed(url: str, subject: str) -> dict[str, str]:
     """What the provider adds to our page's address when this person agrees."""
-    async with httpx.AsyncClient() as browser:
+    async with httpx.AsyncClient(timeout=LIMIT_SECONDS) as browser:
         answer = await browser.post(url, data={"sub": subject})
     assert answer.status_code == 302, answer.text
     location = answer.headers["Location"]

@@ -7,16 +7,24 @@ import pytest
 import pytest_asyncio
 
 from app.local.temporal import TemporalService
+from app.webhooks.egress import sender
 from tests.servers import RunningServer
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.receiver import Receiver, receiver
 from tests.support.store import copy_of
+from tests.support.waiting import LIMIT_SECONDS
 from tests.support.webhooks import ALLOWED, Delivering, delivering
 
 SCHEDULE = "0,0.3,0.3,0.3"
 UNHURRIED_SECONDS = 30.0
 """For an attempt: longer than this machine stalls. What a killed worker had under way comes so much later again, within
 the time that tests wait."""
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stalls takes longer to connect than the service allows."""
+    monkeypatch.setattr(sender, "CONNECT_SECONDS", LIMIT_SECONDS)
 
 
 @pytest_asyncio.fixture
@@ -28,7 +36,8 @@ async def receiving(tmp_path: Path) -> AsyncIterator[Receiver]:
 @pytest_asyncio.fixture
 async def sending(control_dsn: str, receiving: Receiver) -> AsyncIterator[LoneApi]:
     """The API in this process, which trusts the receiver and may reach this machine. Nothing delivers."""
-    async with lone_api(control_dsn, webhook_allow_cidrs=(ALLOWED,), webhook_ca_file=receiving.ca_file) as api:
+    trust = {"webhook_allow_cidrs": (ALLOWED,), "webhook_ca_file": receiving.ca_file}
+    async with lone_api(control_dsn, webhook_timeout_seconds=LIMIT_SECONDS, **trust) as api:
         await api.add_host()
         yield api
 

@@ -72,7 +72,11 @@ async def test_a_ping_that_is_refused_or_goes_nowhere(sending: LoneApi, receivin
 
 async def test_a_ping_passes_the_guard(receiving: Receiver, control_dsn: str) -> None:
     """Of an endpoint whose address was allowed when it was made, and isn't any more."""
-    known = {"secret_keys": new_key_setting(), "webhook_ca_file": receiving.ca_file}
+    known = {
+        "secret_keys": new_key_setting(),
+        "webhook_ca_file": receiving.ca_file,
+        "webhook_timeout_seconds": LIMIT_SECONDS,
+    }
     async with lone_api(control_dsn, webhook_allow_cidrs=(ALLOWED,), **known) as open_api:
         caller = await open_api.caller()
         endpoint, _ = await subscribed(caller, receiving.url())

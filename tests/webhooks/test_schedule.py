@@ -11,7 +11,7 @@ from app.webhooks.dispatch import dispatch
 from app.webhooks.egress.sender import Sender
 from tests.support.in_process import lone_api
 from tests.support.receiver import Receiver, answer
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT_SECONDS, until
 from tests.support.webhooks import ALLOWED, emit, subscribed
 from workers.deliveries import Deliveries
 
@@ -20,7 +20,10 @@ SCHEDULE = Settings().webhook_retry_schedule
 
 async def test_ten_attempts_over_three_days(control_dsn: str, receiving: Receiver) -> None:
     settings = Settings(
-        secret_keys=new_key_setting(), webhook_allow_cidrs=(ALLOWED,), webhook_ca_file=receiving.ca_file
+        secret_keys=new_key_setting(),
+        webhook_allow_cidrs=(ALLOWED,),
+        webhook_ca_file=receiving.ca_file,
+        webhook_timeout_seconds=LIMIT_SECONDS,
     )
     receiving.replies["/hook"] = answer(500)
     known: dict[str, Any] = {
