@@ -13,6 +13,7 @@ from app.auth.standing import Standing, still_good
 from app.operations import records
 from app.operations.records import OperationRecord
 from tests.operations.support import latest, provisioning
+from tests.operations.test_reading import listening
 from tests.support.in_process import lone_api
 from tests.support.moves import activate
 from tests.support.waiting import until
@@ -38,6 +39,8 @@ async def test_streams_read_at_a_change_and_are_checked_together(
     monkeypatch.setattr("app.web.event_streams.still_good", counting_check)
     async with lone_api(control_dsn, event_stream_comment_seconds=0.1) as lone:
         await lone.add_host()
+        # Once a listener comes back, all streams look.
+        await until(listening)
         caller, database = await provisioning(lone)
         path = f"/operations/{(await latest(database)).uuid}/events"
         # Each answer is there when its stream has ended: this client collects them.

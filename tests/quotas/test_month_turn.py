@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -60,10 +61,12 @@ class Clocks:
         """That much later."""
         self.now += later
         await set_clock(int(self.now.timestamp()))
+        # What a stall leaves to another run follows at once.
+        delays = chain([later], repeat(timedelta(0)))
 
         async def start() -> Handle:
             return await self._client.start_workflow(
-                workflow.run, id=str(uuid4()), task_queue=CONTROL_QUEUE, start_delay=later
+                workflow.run, id=str(uuid4()), task_queue=CONTROL_QUEUE, start_delay=next(delays)
             )
 
         await run_wholly(start, REGION)

@@ -129,7 +129,7 @@ async def service(
     async with shared_servers.service(
         tmp_path_factory.mktemp("reconciled"),
         # None but what the tests ask for, and the first, which a worker begins when it starts.
-        RECONCILE_INTERVAL_SECONDS="86400",
+        RECONCILE_INTERVAL_SECONDS="10000000",
         # A measurement would thaw what a test froze by hand, and undo the limits that it set. Each interval has a run
         # at a random time: of an hour, that may be now.
         QUOTA_INTERVAL_SECONDS="1000000",

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pytest
 import pytest_asyncio
 from temporalio.api.common.v1 import WorkflowExecution as ExecutionRef
@@ -66,6 +67,12 @@ RECONCILE_SECONDS = 1.0
 """Between two reconciliations while something isn't settled yet."""
 SELDOM = 10_000_000.0
 """Seconds: no scheduled run falls into a test by chance."""
+RARELY = Settings(
+    sweep_interval_seconds=SELDOM,
+    refill_interval_seconds=SELDOM,
+    reconcile_interval_seconds=SELDOM,
+    quota_interval_seconds=SELDOM,
+)
 WAITING = [name for name, case in CASES.items() if case.waits]
 FIRST_WAITING = list({CASES[name].workflow: name for name in reversed(WAITING)}.values())[::-1]
 """The first case of each workflow that waits."""
@@ -95,7 +102,8 @@ async def place(
         )
         await service.kill("worker")
         await stack.enter_async_context(store(service.control_dsn))
-        settings = Settings(
+        settings = msgspec.structs.replace(
+            RARELY,
             control_dsn=service.control_dsn,
             secret_keys=service.secret_keys,
             temporal_address=temporal_server.address,
@@ -103,10 +111,6 @@ async def place(
             pool_size=0,
             final_backups=False,
             webhook_retry_schedule=(0, 0),
-            sweep_interval_seconds=SELDOM,
-            refill_interval_seconds=SELDOM,
-            reconcile_interval_seconds=SELDOM,
-            quota_interval_seconds=SELDOM,
         )
         gates = Gates()
         config = (await connect(temporal_server.address, namespace)).config()
@@ -186,7 +190,7 @@ async def test_schedules_that_are_paused_or_deleted_are_findings(place: ServiceU
         assert "while the disk is changed" in violation.detail
         await handle.delete()
         assert await found() == [("schedule_missing", upkeep.id)]
-        await put_schedule(place.client, Settings(), upkeep)
+        await put_schedule(place.client, RARELY, upkeep)
 
 
 async def test_a_temporal_that_is_away_is_a_violation() -> None:
