@@ -25,12 +25,12 @@ async def create(server: PostgresService | MysqlService, password: str, extensio
     extension that tenants may not have."""
     match server:
         case PostgresService():
-            return await _on_postgres(server, password, extensions)
+            return await on_postgres(server, password, extensions)
         case MysqlService():
-            return await _on_mysql(server, password)
+            return await on_mysql(server, password)
 
 
-async def _on_postgres(server: PostgresService, password: str, extensions: Sequence[str]) -> AdminAddress:
+async def on_postgres(server: PostgresService, password: str, extensions: Sequence[str]) -> AdminAddress:
     """Creates the role and the template of tenant databases, and closes what a new cluster leaves open to everyone.
     Raises `StackError` for an extension that tenants may not have."""
     connection = await asyncpg.connect(server.dsn(), timeout=10)
@@ -57,7 +57,7 @@ async def _on_postgres(server: PostgresService, password: str, extensions: Seque
     return AdminAddress(host=LOOPBACK, port=server.port, user=NAME, password=password, database="postgres", tls=PLAIN)
 
 
-async def _on_mysql(server: MysqlService, password: str) -> AdminAddress:
+async def on_mysql(server: MysqlService, password: str) -> AdminAddress:
     """Creates the account with the privileges that the adapter needs, on MariaDB too."""
     account = f"'{NAME}'@'{LOOPBACK}'"
     connection = await aiomysql.connect(

@@ -74,7 +74,7 @@ function Form({ blueprint }) {
           <${Field}
             label="Colours for"
             value=${engine}
-            onValue=${(/** @type {string} */ engine) => draft.change({ engine })}
+            onValue=${(/** @type {import("../../engines.js").Engine} */ engine) => draft.change({ engine })}
             options=${ENGINE_OPTIONS}
             hint="Only the colours: which engines take the SQL is found out as you write."
           />
