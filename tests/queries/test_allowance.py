@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -13,16 +12,17 @@ from tests.support.answers import body_of, error_of
 from tests.support.model_server import says, sql
 from tests.support.service import RunningService
 from tests.support.store import store
-from tests.support.waiting import until
+from tests.support.waiting import seconds_to_midnight, until, until_day_is_long
 
 READ = sql("SELECT 1 AS n")
 
 
+pytestmark = pytest.mark.usefixtures("long_day")
+
+
 @pytest.fixture
-def midnight() -> float:
-    """Seconds to the next one, UTC."""
-    now = datetime.now(UTC)
-    return 86_400 - (now - now.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
+async def long_day() -> None:
+    await until_day_is_long()
 
 
 async def free(service: RunningService) -> Asked:
@@ -35,14 +35,15 @@ async def counted(service: RunningService, asked: Asked) -> int:
     return int(row["count"])
 
 
-async def test_a_free_teams_eleventh_question(service: RunningService, midnight: float) -> None:
+async def test_a_free_teams_eleventh_question(service: RunningService) -> None:
     asked = await free(service)
     turns = [READ] * 7 + [sql("DROP TABLE orders", "ddl"), sql("SELECT 1 / 0"), sql("SELECT nothing")]
     assert [(await asked.ask(turn)).status_code for turn in turns] == [200] * 7 + [422, 500, 500]
+    before = seconds_to_midnight()
     answer = await asked.ask(READ)
     error = error_of(answer, 429, "query_allowance_exceeded")
     assert error["details"] == {"allowance": 10}
-    assert abs(int(answer.headers["Retry-After"]) - midnight) < 120
+    assert seconds_to_midnight() <= int(answer.headers["Retry-After"]) <= before + 1
     assert await counted(service, asked) == 10
 
 

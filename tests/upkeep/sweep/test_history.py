@@ -10,6 +10,7 @@ from app.outbox.events import delete_old_events
 from app.store.session import fetch, transaction
 from app.upkeep import sweep as service
 from app.upkeep.sweep import Retention
+from tests.support.waiting import until_day_is_long
 
 KEPT = timedelta(days=30)
 OLD, YOUNG = KEPT + timedelta(hours=1), KEPT - timedelta(hours=1)
@@ -87,8 +88,8 @@ async def test_events_go_after_their_deliveries_and_never_before_their_dispatch(
         await _event(team, OLD, dispatched=False),
     )
     await _delivery(team, pending, OLD, status="pending")
-    told = await _event(team, OLD)
-    await _delivery(team, told, OLD)
+    delivered = await _event(team, OLD)
+    await _delivery(team, delivered, OLD)
     await _event(team, OLD)
     await _sweep_all()
     assert await _ids("events") == {pending, young, unlisted}
@@ -121,6 +122,7 @@ async def test_old_events_go_without_a_look_at_all_deliveries() -> None:
 
 
 async def test_questions_go_but_for_todays() -> None:
+    await until_day_is_long()
     team = await _team()
     young = await _question(team, YOUNG)
     await _question(team, OLD)
