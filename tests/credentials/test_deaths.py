@@ -22,7 +22,7 @@ AROUND = pytest.mark.parametrize("after", [False, True])
 
 
 async def current(stepped: Stepped, made: dict[str, Any]) -> dict[str, Any]:
-    """What a client is told now."""
+    """What a client sees now."""
     shown: dict[str, Any] = data_of(await stepped.caller.get(f"/databases/{made['uuid']}"))
     return shown
 

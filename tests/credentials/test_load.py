@@ -1,4 +1,4 @@
-"""Rotations under load: clients that come back with the newest password that they were told lose nothing."""
+"""Rotations under load: clients that come back with the newest password that they were given lose nothing."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ _STATEMENTS = 5
 
 @dataclass
 class Clients:
-    """`told` is the newest connection string; `used` what each client has taken to connect with."""
+    """`newest` is the newest connection string; `used` what each client has taken to connect with."""
 
-    told: str
+    newest: str
     used: dict[int, str] = field(default_factory=dict)
     sessions: int = 0
     statements: int = 0
@@ -35,7 +35,7 @@ class Clients:
         """One client, until it is stopped."""
         while not self.stopped:
             # Before it connects: whoever ends what was used before has to wait for this one.
-            string = self.used[number] = self.told
+            string = self.used[number] = self.newest
             try:
                 session = postgres(string) if string.startswith("postgresql") else mysql(string)
                 connection = await session.__aenter__()
@@ -67,15 +67,15 @@ async def rotate_under_load(caller: Caller, engine: str, times: int) -> Clients:
     working = [asyncio.create_task(clients.work(number)) for number in range(_CLIENTS)]
     try:
         for _ in range(times):
-            previous = clients.told
+            previous = clients.newest
             rotated = await rotate(caller, made)
-            clients.told = rotated["connection_string"]
+            clients.newest = rotated["connection_string"]
             await until(partial(clients.has_left, previous))
             data_of(await caller.post(f"/credential_rotations/{rotated['uuid']}/completions", {}))
     finally:
         clients.stopped = True
         await asyncio.gather(*working)
-    assert await run(clients.told, "SELECT count(*) FROM visits") >= clients.statements
+    assert await run(clients.newest, "SELECT count(*) FROM visits") >= clients.statements
     assert clients.sessions >= times
     print(f"\n{engine}: {times} rotations, {clients.sessions} sessions, {clients.statements} statements")  # noqa: T201
     return clients

@@ -279,9 +279,9 @@ async def test_an_answer_that_takes_too_long_is_learned_later(service: RunningSe
             assert answer.headers["Retry-After"]
             assert await run(made["connection_string"]) == 1
             error_of(await hasty.post(path, {}), 409, "rotation_in_progress")
-    told = data_of(await caller.post(path, {}, key=key))
-    assert await run(told["connection_string"]) == 1
-    assert data_of(await caller.post(path, {}, key=key)) == told
+    rotated = data_of(await caller.post(path, {}, key=key))
+    assert await run(rotated["connection_string"]) == 1
+    assert data_of(await caller.post(path, {}, key=key)) == rotated
 
 
 async def test_a_worker_that_is_killed_again_and_again(service: RunningService, caller: Caller, engine: str) -> None:
@@ -300,10 +300,10 @@ async def test_a_worker_that_is_killed_again_and_again(service: RunningService, 
             )
         await service.kill("worker")
         await service.start("worker")
-        told = await asked
-        assert told["connection_string"] != before
-        assert await run(told["connection_string"]) == 1
+        rotated = await asked
+        assert rotated["connection_string"] != before
+        assert await run(rotated["connection_string"]) == 1
         assert await is_refused(before)
     assert await run(user["connection_string"]) == 1
     history = json.dumps(data_of(await caller.get(f"/databases/{made['uuid']}/credential_rotations")))
-    assert told["db_password"] not in history
+    assert rotated["db_password"] not in history

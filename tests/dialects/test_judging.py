@@ -92,7 +92,7 @@ def test_comments_are_where_mysql_has_them() -> None:
             DIALECTS[Engine.MYSQL].judge(sql, DATABASE)
 
 
-def test_statements_are_told_apart_where_the_server_does() -> None:
+def test_statements_are_distinguished_where_the_server_does() -> None:
     made = DIALECTS[Engine.MYSQL].judge("CREATE TABLE a (n INT COMMENT ';--;'); CREATE INDEX i ON a (n);;", DATABASE)
     assert made.statements == ("CREATE TABLE a (n INT COMMENT ';--;')", "CREATE INDEX i ON a (n)")
     made = DIALECTS[Engine.POSTGRES].judge(
@@ -192,7 +192,7 @@ def test_text_that_no_parser_is_given(engine: Engine, sql: str, reason: str) -> 
         DIALECTS[engine].judge(sql, DATABASE)
 
 
-def test_unreadable_is_told_from_refused() -> None:
+def test_unreadable_is_not_refused() -> None:
     for engine in Engine:
         for sql in ("SELEKT 1 FROM", "SELECT 1 /* unfinished", "SELECT 'unfinished"):
             with pytest.raises(Unreadable):

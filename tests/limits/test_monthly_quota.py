@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from app.auth.keys import KeyControls
 from app.core.clock import utc_now
 from app.store.session import fetch
-from tests.limits.test_rate import let_pass, told
+from tests.limits.test_rate import let_pass, rate_headers
 from tests.support.answers import body_of, data_of, error_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
@@ -39,7 +39,7 @@ async def test_the_refusal_names_the_end_of_the_month(shared: LoneApi) -> None:
     assert error_of(refused, 429, "monthly_quota_exceeded")["details"] == {}
     least, most = ((end - at).total_seconds() for at in (after, before))
     assert least - 1 <= int(refused.headers["Retry-After"]) <= most + 1
-    assert told(refused)[:2] == (120, 118)
+    assert rate_headers(refused)[:2] == (120, 118)
 
 
 async def test_it_turns_with_the_month(shared: LoneApi) -> None:

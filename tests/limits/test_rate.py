@@ -17,7 +17,7 @@ from tests.support.moves import make_active
 NOWHERE = "/databases/8a3f7c1e-52d4-4b0e-9a67-1c2d3e4f5a6b"
 
 
-def told(answer: httpx.Response) -> tuple[int, int, int]:
+def rate_headers(answer: httpx.Response) -> tuple[int, int, int]:
     """Limit, remaining requests, and seconds to the next window."""
     policy = re.fullmatch(r'"permin";q=(\d+);w=60', answer.headers["RateLimit-Policy"])
     left = re.fullmatch(r'"permin";r=(\d+);t=(\d+)', answer.headers["RateLimit"])
@@ -51,13 +51,13 @@ async def asked_in_the_window(caller: Caller) -> httpx.Response:
     """The answer, after checking that it tells the seconds left of the window that there was before."""
     before = await seconds_left(caller)
     answer = await caller.get("/me")
-    assert await seconds_left(caller) <= told(answer)[2] <= before
+    assert await seconds_left(caller) <= rate_headers(answer)[2] <= before
     return answer
 
 
 async def test_the_default_is_120(shared: LoneApi) -> None:
     caller = await shared.caller(controls=KeyControls())
-    assert told(await caller.get("/me")) == (120, 119, 60)
+    assert rate_headers(await caller.get("/me")) == (120, 119, 60)
 
 
 async def test_exactly_so_many_pass(shared: LoneApi) -> None:
@@ -65,7 +65,7 @@ async def test_exactly_so_many_pass(shared: LoneApi) -> None:
     for remaining in (4, 3, 2, 1, 0):
         answer = await caller.get("/me")
         body_of(answer)
-        assert told(answer)[:2] == (5, remaining)
+        assert rate_headers(answer)[:2] == (5, remaining)
     for _ in range(3):
         error_of(await caller.get("/me"), 429, "rate_limit_exceeded")
 
@@ -77,7 +77,7 @@ async def test_the_shape_of_the_refusal(shared: LoneApi) -> None:
     error = error_of(refused, 429, "rate_limit_exceeded")
     assert error["details"] == {}
     assert "API key" in error["message"]
-    limit, remaining, resets_in = told(refused)
+    limit, remaining, resets_in = rate_headers(refused)
     assert (limit, remaining) == (1, 0)
     assert refused.headers["Retry-After"] == str(resets_in)
 
@@ -86,16 +86,16 @@ async def test_a_window_begins_with_its_first_request(shared: LoneApi) -> None:
     caller = await shared.caller(controls=KeyControls(requests_per_minute=2))
     await caller.get("/me")
     await let_pass(caller, 5)
-    assert told(await asked_in_the_window(caller))[:2] == (2, 0)
+    assert rate_headers(await asked_in_the_window(caller))[:2] == (2, 0)
     await let_pass(caller, 5)
     began = await window_start(caller)
     refused = await asked_in_the_window(caller)
     error_of(refused, 429, "rate_limit_exceeded")
-    assert told(refused)[:2] == (2, 0)
+    assert rate_headers(refused)[:2] == (2, 0)
     # To be refused begins no window, and lengthens none.
     assert await window_start(caller) == began
     await let_pass(caller, 50)
-    assert told(await caller.get("/me")) == (2, 1, 60)
+    assert rate_headers(await caller.get("/me")) == (2, 1, 60)
 
 
 async def test_many_at_once_in_one_process(shared: LoneApi) -> None:
@@ -103,7 +103,7 @@ async def test_many_at_once_in_one_process(shared: LoneApi) -> None:
     for _ in range(3):
         answers = await asyncio.gather(*(caller.get("/me") for _ in range(120)))
         passed = [answer for answer in answers if answer.status_code == 200]
-        assert sorted(told(answer)[1] for answer in passed) == list(range(50))
+        assert sorted(rate_headers(answer)[1] for answer in passed) == list(range(50))
         for answer in answers:
             if answer not in passed:
                 error_of(answer, 429, "rate_limit_exceeded")
@@ -153,23 +153,23 @@ async def test_every_answer_to_a_key_tells(shared: LoneApi, method: str, path: s
     caller = await shared.caller(controls=KeyControls(requests_per_minute=9))
     answer = await caller.request(method, path, key=f"{method}{path}{body[:20]!r}", content=body)
     assert answer.status_code == status
-    assert told(answer) == (9, 8, 60)
+    assert rate_headers(answer) == (9, 8, 60)
 
 
 async def test_replays_conflicts_scopes_and_faults_tell_too(shared: LoneApi) -> None:
     caller = await shared.caller(controls=KeyControls(requests_per_minute=9))
     await caller.create("a", key="k")
-    assert told(await caller.create("a", key="k"))[:2] == (9, 7)
+    assert rate_headers(await caller.create("a", key="k"))[:2] == (9, 7)
     conflict = await caller.create("b", key="k")
-    assert (conflict.status_code, *told(conflict)[:2]) == (409, 9, 6)
+    assert (conflict.status_code, *rate_headers(conflict)[:2]) == (409, 9, 6)
     narrow = await shared.caller(scopes=("queries:write",), controls=KeyControls(requests_per_minute=9))
     forbidden = await narrow.get("/databases")
-    assert (forbidden.status_code, *told(forbidden)[:2]) == (403, 9, 8)
+    assert (forbidden.status_code, *rate_headers(forbidden)[:2]) == (403, 9, 8)
     uuid = (await caller.create("c")).json()["data"]["uuid"]
     await make_active(uuid)
     await fetch("UPDATE databases SET password_sealed = '\\x00' WHERE uuid = $1", uuid)
     broken = await caller.get(f"/databases/{uuid}")
-    assert (broken.status_code, *told(broken)[:2]) == (500, 9, 4)
+    assert (broken.status_code, *rate_headers(broken)[:2]) == (500, 9, 4)
 
 
 async def test_answers_to_no_key_tell_nothing(shared: LoneApi) -> None:

@@ -67,16 +67,16 @@ async def test_moves_to_another_place(lone: LoneApi) -> None:
 
 
 @activity.defn
-async def end_as_told(how: str) -> None:
+async def end_as(how: str) -> None:
     if how != "ok":
         raise ApplicationError("as the test says", type=how or None, non_retryable=True)
 
 
 @workflow.defn
-class Tell:
+class EndAs:
     @workflow.run
     async def run(self, how: str) -> None:
-        await workflow.execute_activity(end_as_told, how, start_to_close_timeout=timedelta(seconds=30))
+        await workflow.execute_activity(end_as, how, start_to_close_timeout=timedelta(seconds=30))
 
 
 async def test_attempts_of_activities_by_outcome(temporal_server: TemporalService) -> None:
@@ -86,18 +86,18 @@ async def test_attempts_of_activities_by_outcome(temporal_server: TemporalServic
     async with Worker(
         client,
         task_queue=queue,
-        workflows=[Tell],
-        activities=[end_as_told],
+        workflows=[EndAs],
+        activities=[end_as],
         workflow_runner=UnsandboxedWorkflowRunner(),
         interceptors=[ActivityMetrics()],
         build_id="counted",
     ):
         for how in ends:
-            run = client.execute_workflow(Tell.run, how, id=f"{queue}/{how}", task_queue=queue)
+            run = client.execute_workflow(EndAs.run, how, id=f"{queue}/{how}", task_queue=queue)
             if how == "ok":
                 await run
                 continue
             with pytest.raises(WorkflowFailureError):
                 await run
-    counted = {outcome: count(ACTIVITY, activity="end_as_told", outcome=outcome) for outcome in ends.values()}
+    counted = {outcome: count(ACTIVITY, activity="end_as", outcome=outcome) for outcome in ends.values()}
     assert counted == dict.fromkeys(ends.values(), 1)

@@ -41,9 +41,9 @@ class BlueprintSteps(WebhookSteps):
         user = self._user(who)
         sent = self._change(user, "createBlueprint", {"name": "Never", "sql_content": sql})
         assert (sent.status, sent.answer["error"]["code"]) == (422, "blueprint_invalid")
-        told = self.world.call(user, "validateBlueprint", {"sql_content": sql}).json()["data"]
-        assert not told["valid"]
-        assert told["errors"]
+        report = self.world.call(user, "validateBlueprint", {"sql_content": sql}).json()["data"]
+        assert not report["valid"]
+        assert report["errors"]
 
     @precondition(lambda self: self.model.blueprints)
     @rule(who=PLACES, which=PLACES)

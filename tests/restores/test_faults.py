@@ -1,4 +1,4 @@
-"""What goes wrong while data is brought is waited for, or told; it never costs data that was there."""
+"""What goes wrong while data is brought is waited for, or reported; it never costs data that was there."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

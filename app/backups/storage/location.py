@@ -55,7 +55,7 @@ def client(place: Folder | Bucket, timeout_seconds: float) -> LocalStore | S3Sto
         _forget_empty_variables()
         file = credentials_file()
         if file is not None:
-            file()  # one that can't be read is told now
+            file()  # raises now for one that can't be read
         # obstore reads the AWS variables itself. It takes an address without TLS only when asked to.
         plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith("http://")
         return S3Store(
