@@ -1,6 +1,7 @@
 """Idempotency keys of processes that died, and of days past."""
 
 import asyncio
+from datetime import timedelta
 
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
@@ -19,7 +20,7 @@ async def test_a_retry_after_a_death_takes_up_the_same_work(control_dsn: str) ->
         await api.add_host()
         caller = await api.caller()
         original = body_of(await caller.create("a", key="k"), 202)
-        await fetch(f"{_DIE} locked_until = now() + interval '9 s'")
+        await fetch(f"{_DIE} locked_until = now() + interval '1 hour'")
         error_of(await caller.create("a", key="k"), 409, "idempotency_key_in_progress")
         await fetch("UPDATE idempotency_keys SET locked_until = now()")
         error_of(await caller.create("b", key="k"), 409, "idempotency_key_conflict")
@@ -57,13 +58,17 @@ async def test_a_deletion_that_is_not_confirmed_in_time(control_dsn: str) -> Non
 
 
 async def test_a_long_wait_keeps_its_key(control_dsn: str) -> None:
-    async with lone_api(control_dsn, idempotency_lease_seconds=1.5) as api:
+    async with lone_api(control_dsn, idempotency_lease_seconds=4.5) as api:
         await api.add_host()
         caller = await api.caller()
         first = asyncio.create_task(caller.create("a", wait=True, key="k"))
         (row,) = await until(lambda: fetch("SELECT uuid FROM databases"))
         (lease,) = await fetch("SELECT locked_until AS end FROM idempotency_keys")
-        await until(lambda: fetch("SELECT 1 WHERE clock_timestamp() > $1", lease["end"]))
+        # Just renewed, so that no other request takes the key over because a busy machine renewed it late.
+        renewed = (
+            "SELECT 1 FROM idempotency_keys WHERE clock_timestamp() > $1 AND locked_until > clock_timestamp() + $2"
+        )
+        await until(lambda: fetch(renewed, lease["end"], timedelta(seconds=3.5)))
         error_of(await caller.create("a", wait=True, key="k"), 409, "idempotency_key_in_progress")
         await make_active(str(row["uuid"]))
         body_of(await first, 201)

@@ -47,10 +47,11 @@ async def test_nothing_of_other_regions_or_other_workflows_is_taken(own_store: N
 
 
 async def test_the_relay_has_what_was_taken_by_one_who_died_and_is_tried_by_nobody_else(own_store: None) -> None:
-    workflow_id = await wanted(7)
-    assert await claim_due() == [], "the region's workers come first"
-    assert await taken() == [workflow_id]
-    assert await claim_due() == []
+    async with transaction():  # all at one moment
+        workflow_id = await wanted(7)
+        assert await claim_due() == [], "the region's workers come first"
+        assert await taken() == [workflow_id]
+        assert await claim_due() == []
     await make_due()
     assert [one.workflow_id for one in await claim_due()] == [workflow_id]
     assert await taken() == []
@@ -59,8 +60,9 @@ async def test_the_relay_has_what_was_taken_by_one_who_died_and_is_tried_by_nobo
 async def test_a_pending_start_is_left_to_its_region_at_first(own_store: None) -> None:
     rows = await fetch("SELECT next_attempt_at FROM workflow_starts")
     assert rows == []
-    await wanted(7)
-    rows = await fetch("SELECT next_attempt_at > now() + interval '3 seconds' AS later FROM workflow_starts")
+    async with transaction():
+        await wanted(7)
+        rows = await fetch("SELECT next_attempt_at > now() + interval '3 seconds' AS later FROM workflow_starts")
     assert [row["later"] for row in rows] == [True]
 
 
