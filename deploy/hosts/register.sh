@@ -1,6 +1,6 @@
 #!/bin/sh
 # Registers this installation's engine hosts, each once, and publishes the blueprints that come with Headwater. A host
-# that is registered is left as it is: adding it again would end the draining that an operator has asked for.
+# that is registered is left as it is: adding it again would set the capacities anew that an operator has given it.
 set -eu
 
 known=$(headwater hosts list --json)
