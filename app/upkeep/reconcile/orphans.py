@@ -40,21 +40,33 @@ async def due(inspection: Inspection, age: timedelta) -> list[FoundTenant]:
 
 
 async def dated(inspection: Inspection, age: timedelta | None) -> list[Violation]:
-    """All violations, with the removal date of each orphan; `age` is None when orphans are not removed."""
+    """All violations, with what becomes of each orphan and when; `age` is None when orphans are not removed."""
     since = await _first_seen(inspection)
-    known = await _owners([one.marker for one in of(inspection)])
+    owners = await _owners([one.marker for one in of(inspection)])
     violations = []
     for mismatch in inspection.mismatches:
         violation, found = mismatch.violation, mismatch.found
         if violation.rule == ORPHAN and found is not None:
-            ours = found.marker in known or found.installation == inspection.snapshot.installation
-            fate = _fate(since.get(found.name), age) if ours else _NOBODYS
+            kept = await _kept(inspection, found, owners.get(found.marker))
+            fate = kept or _removal(since.get(found.name), age)
             violation = msgspec.structs.replace(violation, detail=f"{violation.detail}; {fate}")
         violations.append(violation)
     return violations
 
 
-def _fate(since: datetime | None, age: timedelta | None) -> str:
+async def _kept(inspection: Inspection, found: FoundTenant, owner: UUID | None) -> str | None:
+    """Why no run removes the orphan; None for one that is removed in time. `owner` is the database in our records that
+    has its marker."""
+    host = inspection.snapshot.host
+    if owner is None:
+        return None if found.installation == inspection.snapshot.installation else _NOBODYS
+    if not await is_left_behind(owner, host.id):
+        return None
+    discard = f"headwater hosts evacuate {host.id} --discard"
+    return f"it stays until `{discard}`: database {owner} was moved from here, and this may be its newer data"
+
+
+def _removal(since: datetime | None, age: timedelta | None) -> str:
     if age is None:
         return "the removal of orphans is switched off"
     if since is None:

@@ -51,7 +51,7 @@ class Bench:
     async def run(self, age: timedelta | None = AGE) -> ReconcileStep:
         return await reconcile.reconcile_host(DEFAULT_PLANS, self.running.box, self.adapters, self.host, age)
 
-    async def told(self, name: str, age: timedelta | None = AGE) -> list[str]:
+    async def details(self, name: str, age: timedelta | None = AGE) -> list[str]:
         """What a check says of it: the violations, and then the notes."""
         report = await reconcile.check(self.running.box, age)
         return [one.detail for one in (*report.violations, *report.notes) if one.subject == name]

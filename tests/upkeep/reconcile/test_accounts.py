@@ -66,7 +66,7 @@ async def test_a_run_leaves_an_overlap_alone(bench: Bench, caller: Caller) -> No
     rotated = await rotate(caller, made)
     await next_turn(made)
     await bench.run()
-    assert await bench.told(made["uuid"]) == []
+    assert await bench.details(made["uuid"]) == []
     assert await run(made["connection_string"]) == 1
     assert await run(rotated["connection_string"]) == 1
 
@@ -77,12 +77,12 @@ async def test_an_account_that_no_row_names_is_removed(bench: Bench, caller: Cal
     adapter = await bench.adapter()
     stray = Login(name=f"{made['db_name']}_u99", password="stray", access=Access.READ_WRITE, connections=1)
     await adapter.put_user(bench.tenant(made), stray)
-    assert any(f"has accounts of no user: {stray.name}" in detail for detail in await bench.told(made["uuid"]))
+    assert any(f"has accounts of no user: {stray.name}" in detail for detail in await bench.details(made["uuid"]))
     await next_turn(made)
     await bench.run()
     assert await bench.findings(made["uuid"]) == ["account_unknown"]
     assert (await adapter.open_sessions(bench.tenant(made))).keys() == {made["db_username"], user["db_username"]}
-    assert await bench.told(made["uuid"]) == []
+    assert await bench.details(made["uuid"]) == []
 
 
 async def test_a_user_without_an_account_gets_one(bench: Bench, caller: Caller) -> None:
@@ -90,11 +90,11 @@ async def test_a_user_without_an_account_gets_one(bench: Bench, caller: Caller) 
     user = await add_user(caller, made, "app")
     adapter = await bench.adapter()
     await adapter.remove_user(bench.tenant(made), user["db_username"])
-    assert any("lacks accounts of users" in detail for detail in await bench.told(made["uuid"]))
+    assert any("lacks accounts of users" in detail for detail in await bench.details(made["uuid"]))
     await next_turn(made)
     await bench.run()
     assert await run(user["connection_string"]) == 1
-    assert await bench.told(made["uuid"]) == []
+    assert await bench.details(made["uuid"]) == []
 
 
 async def test_what_should_have_ended_is_reported_and_begun_anew(bench: Bench, caller: Caller) -> None:
@@ -111,7 +111,7 @@ async def test_what_should_have_ended_is_reported_and_begun_anew(bench: Bench, c
         "UPDATE database_users SET status = 'removing', changed_at = now() - interval '1 hour' WHERE login_name = $1",
         user["db_username"],
     )
-    told = await bench.told(made["uuid"])
+    told = await bench.details(made["uuid"])
     assert any("its previous credentials were to end" in detail for detail in told)
     assert any(f"its user {user['db_username']} is removing" in detail for detail in told)
     client = await connect(bench.running.temporal.address, bench.running.namespace)

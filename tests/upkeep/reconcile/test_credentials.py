@@ -60,7 +60,7 @@ async def test_a_run_puts_the_recorded_password_back(bench: Bench, caller: Calle
     ran = await bench.run()
     assert not any(made["uuid"] in repair for repair in ran.repairs)
     assert await bench.findings(made["uuid"]) == []
-    assert await bench.told(made["uuid"]) == []
+    assert await bench.details(made["uuid"]) == []
     assert await _told(made) == 1
 
 

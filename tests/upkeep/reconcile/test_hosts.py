@@ -133,7 +133,12 @@ async def test_what_a_moved_database_left_open_is_closed_and_kept(bench: Bench, 
     assert found is not None
     assert (found.has_database, found.admits) == (True, False)
     assert await login(made["connection_string"]) == 1
+    (detail,) = await bench.details(left.name)
+    assert f"hosts evacuate {host_id} --discard" in detail
+    assert "to be removed" not in detail
     await fetch("UPDATE restorations SET from_released_at = now() WHERE uuid = $1", moved.uuid)
+    (detail,) = await bench.details(left.name)
+    assert "to be removed after" in detail
     await bench.run()
     assert await bench.on_host(left.name) is None
 

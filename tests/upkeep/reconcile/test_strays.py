@@ -35,10 +35,10 @@ async def stray(bench: Bench, installation: str | None = None) -> AsyncIterator[
 
 async def test_what_we_made_and_have_no_record_of_is_removed_when_it_is_old(bench: Bench) -> None:
     async with stray(bench) as left:
-        assert "3600 s after a scheduled run first sees it" in (await bench.told(left.name))[0]
+        assert "3600 s after a scheduled run first sees it" in (await bench.details(left.name))[0]
         await bench.run()
         assert await bench.findings(left.name) == ["orphan_on_host"]
-        assert "to be removed after" in (await bench.told(left.name))[0]
+        assert "to be removed after" in (await bench.details(left.name))[0]
         assert await bench.on_host(left.name) is not None
         await bench.age(left.name, AGED)
         ran = await bench.run()
@@ -53,7 +53,7 @@ async def test_where_removal_is_switched_off_it_is_reported_for_ever(bench: Benc
         await bench.run(None)
         assert await bench.findings(left.name) == ["orphan_on_host"]
         assert await bench.on_host(left.name) is not None
-        assert "switched off" in (await bench.told(left.name, None))[0]
+        assert "switched off" in (await bench.details(left.name, None))[0]
 
 
 async def test_while_somebody_uses_it_it_does_not_get_old(bench: Bench) -> None:
@@ -85,7 +85,7 @@ async def test_what_names_no_installation_is_left_to_the_operator(bench: Bench) 
         ran = await bench.run()
         assert any(repair.startswith(f"Left {left.name} to the operator") for repair in ran.repairs)
         assert await bench.findings(left.name) == ["orphan_on_host"]
-        assert "stays until an operator removes it" in (await bench.told(left.name))[0]
+        assert "stays until an operator removes it" in (await bench.details(left.name))[0]
         assert await bench.on_host(left.name) is not None
 
 
@@ -95,7 +95,7 @@ async def test_what_another_installation_made_is_told_apart_and_left_alone(bench
             await bench.run()
             await bench.age(theirs.name, AGED)
         assert await bench.findings(theirs.name) == []
-        assert "is another installation's, another" in (await bench.told(theirs.name))[0]
+        assert "is another installation's, another" in (await bench.details(theirs.name))[0]
         found = await bench.on_host(theirs.name)
         assert found is not None
         assert (found.marker, found.installation) == (theirs.marker, "another")
@@ -120,7 +120,7 @@ async def test_the_account_of_a_dump_whose_process_died_is_removed(bench: Bench,
     }[bench.host.engine]
     database = f"/{admin.database}" if bench.host.engine is Engine.POSTGRES else ""
     await bench.as_tenant({"connection_string": address + database}, statement)
-    assert "whose process has died" in (await bench.told(account))[0]
+    assert "whose process has died" in (await bench.details(account))[0]
     ran = await bench.run()
     assert any(repair.startswith(f"Removed {account}, which a dump") for repair in ran.repairs), ran
     await bench.run()
