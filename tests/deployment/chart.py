@@ -52,9 +52,15 @@ def chart() -> Chart:
     return Chart.load(str(FOLDER))
 
 
+def complete(values: Object | None = None) -> Object:
+    """The values with what has to be given, where they don't give it."""
+    given = values or {}
+    return {**given, "settings": {"backup_store": "s3://backups.example.com/prod", **given.get("settings", {})}}
+
+
 def rendered(values: Object | None = None, *, release: str = RELEASE) -> list[Object]:
     """Every object. Raises `HelmError` for values that the schema or a template refuses."""
-    files = chart().render(values, name=release, namespace=NAMESPACE)
+    files = chart().render(complete(values), name=release, namespace=NAMESPACE)
     texts = [text for path, text in files.items() if not path.endswith("NOTES.txt")]
     return [one for text in texts for one in yaml.load_all(text, Loader=yaml.CSafeLoader) if one]
 
