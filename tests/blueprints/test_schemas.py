@@ -1,6 +1,6 @@
 """Whole schema files: accepted for the engines that they are for, and applied just as the engine's client would.
 
-HEADWATER_TEST_SCHEMAS names a folder with more of them, in `postgres` and `mysql`.
+TEST_SCHEMAS names a folder with more of them, in `postgres` and `mysql`.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.servers import RunningServer
 FOLDER = Path(__file__).parent / "schemas"
 DIALECTS = {"both": [Engine.POSTGRES, Engine.MYSQL], "postgres": [Engine.POSTGRES], "mysql": [Engine.MYSQL]}
 FILES = sorted(FOLDER.glob("*/*.sql"))
-MORE = sorted(Path(os.environ.get("HEADWATER_TEST_SCHEMAS", "/nonexistent")).glob("*/*.sql"))
+MORE = sorted(Path(os.environ.get("TEST_SCHEMAS", "/nonexistent")).glob("*/*.sql"))
 
 each_file = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 

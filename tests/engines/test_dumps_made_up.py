@@ -99,7 +99,7 @@ def made_up_runs(examples: int) -> settings:
 
 
 @pytest.mark.soak
-@made_up_runs(int(os.environ.get("HEADWATER_SOAK_DATABASES", "200")))
+@made_up_runs(int(os.environ.get("SOAK_DATABASES", "200")))
 @given(made=made_up())
 async def test_many_made_up_databases_are_loaded_equal(
     host: EngineHost, engine_server: RunningServer, made: list[Table]
@@ -115,8 +115,8 @@ async def test_made_up_databases_are_loaded_equal(
     await hold(host, engine_server, made)
 
 
-SCHEMAS = sorted(Path(os.environ.get("HEADWATER_SOAK_SCHEMAS", "/nonexistent")).glob("*.sql"))
-"""Of the folder that HEADWATER_SOAK_SCHEMAS names."""
+SCHEMAS = sorted(Path(os.environ.get("SOAK_SCHEMAS", "/nonexistent")).glob("*.sql"))
+"""Of the folder that SOAK_SCHEMAS names."""
 
 
 @pytest.mark.soak

@@ -1,6 +1,6 @@
 """Databases of every type and value that tenants make, and real schemas: dumped, loaded, equal.
 
-`HEADWATER_TEST_SCHEMAS` names a folder with schema files in `mysql`, for the longer form.
+`TEST_SCHEMAS` names a folder with schema files in `mysql`, for the longer form.
 """
 
 import difflib
@@ -21,7 +21,7 @@ from tests.engines.harness import EngineHost, RefusedError, Session, session_of,
 from tests.engines.mysql_dumping import dumped, each, skip_without_tool
 
 pytestmark = pytest.mark.parametrize("engine_server", ["mysql", "oracle"], indirect=True, scope="session")
-SCHEMAS = sorted(Path(os.environ.get("HEADWATER_TEST_SCHEMAS", "/nonexistent")).glob("mysql/*.sql"))
+SCHEMAS = sorted(Path(os.environ.get("TEST_SCHEMAS", "/nonexistent")).glob("mysql/*.sql"))
 _OF_DATABASES = re.compile(r"(?i)(?:/\*.*\*/\s*)?(?:create database|drop database|use)\b")
 CHARACTER_SETS = ("utf8mb4", "utf8mb3", "latin1", "ascii", "cp932", "gbk", "big5", "utf16", "utf32", "cp1251", "koi8r")
 
@@ -146,7 +146,7 @@ async def test_databases_of_every_type_come_back_equal(host: EngineHost) -> None
 
 @pytest.mark.soak
 async def test_many_databases_of_every_type_come_back_equal(host: EngineHost) -> None:
-    for statements in examples(int(os.environ.get("HEADWATER_TEST_EXAMPLES", "300"))):
+    for statements in examples(int(os.environ.get("TEST_EXAMPLES", "300"))):
         await made_and_compared(host, statements)
 
 
