@@ -159,7 +159,8 @@ class DeletedDatabaseView(DatabaseView, kw_only=True):
 
     deleted_at: Moment
     destroy_scheduled_at: Moment
-    """When the data is destroyed at the latest: earlier where the team deletes more databases than its tier keeps."""
+    """Until when the database can be undeleted: then its data is destroyed, as soon as its final backup is there where
+    it has to have one. Earlier where the team deletes more databases than its tier keeps."""
     final_backup_uuid: UUID | None
 
 
@@ -177,7 +178,8 @@ class DeletedDatabase(Struct, kw_only=True):
     deleted: bool = True
     cancelled_provision_jobs: int
     destroy_scheduled_at: Moment | None
-    """When the data is destroyed at the latest: earlier where the team deletes more databases than its tier keeps."""
+    """Until when the database can be undeleted: then its data is destroyed, as soon as its final backup is there where
+    it has to have one. Earlier where the team deletes more databases than its tier keeps."""
     has_remote_resources: bool
 
 
