@@ -12,6 +12,7 @@ from app.engines.mysql.dumps.long_rows import INSERT, LONG_BYTES, LongRow
 
 _BLANK = re.compile(rb"\s*(?:--(?:[ \t][^\n]*)?\n\s*)*")
 _DELIMITER = re.compile(rb"DELIMITER (\S+)[ \t]*\n", re.IGNORECASE)
+_UNFINISHED_DELIMITER = re.compile(rb"DELIMITER [^\n]*\Z", re.IGNORECASE)
 _INSERT_END = b");\n"
 # What may follow a backslash or a quote decides, so that text is skipped in one go.
 _QUOTED = {
@@ -70,6 +71,9 @@ class Statements:
                 break
             self._delimiter = found[1]
             del self._buffer[: found.end()]
+        if _UNFINISHED_DELIMITER.match(self._buffer):
+            # What it names may be the end of a statement that is none.
+            return None
         end = self._end_of_insert() if self._delimiter == b";" and INSERT.match(self._buffer) else self._end()
         if end is None:
             return None
