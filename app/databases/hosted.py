@@ -97,6 +97,22 @@ async def is_name_taken(host_id: int, name: str) -> bool:
     )
 
 
+async def find_other_host(database: UUID, host_id: int, name: str) -> str | None:
+    """The address of the other host on which the database lies under this name, with data or soon; None where it lies
+    on none."""
+    return await fetch_value(
+        str,
+        """
+        SELECT h.host || ':' || h.port FROM databases d JOIN engine_hosts h ON h.id = d.host_id
+        WHERE d.uuid = $1 AND d.host_id <> $2 AND d.engine_name = $3 AND d.destroyed_at IS NULL
+          AND (d.status <> 'provisioning' OR d.restoring_at IS NOT NULL)
+        """,
+        database,
+        host_id,
+        name,
+    )
+
+
 async def is_active(database: UUID) -> bool:
     return await fetch_exists("SELECT 1 FROM databases WHERE uuid = $1 AND status = 'active'", database)
 

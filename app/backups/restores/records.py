@@ -165,6 +165,16 @@ async def is_left_behind(database: UUID, host_id: int) -> bool:
     )
 
 
+async def is_given_up(database: UUID, host_id: int) -> bool:
+    """Whether an operator has given up what lies on that host of a database that was moved from it."""
+    return await fetch_exists(
+        "SELECT 1 FROM restorations r JOIN databases d ON d.id = r.database_id"
+        " WHERE d.uuid = $1 AND r.from_host_id = $2 AND r.from_released_at IS NOT NULL",
+        database,
+        host_id,
+    )
+
+
 async def give_up_left_behind(host_id: int) -> int:
     """Gives up what lies on that host of all databases that were moved from it and are whole elsewhere, or are
     destroyed. Returns the number of moves."""

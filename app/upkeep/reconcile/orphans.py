@@ -6,15 +6,16 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 import msgspec
 
-from app.backups.restores.records import is_left_behind
-from app.databases.hosted import is_name_taken, owners_of_markers
+from app.backups.restores.records import is_given_up, is_left_behind
+from app.databases.hosted import find_other_host, is_name_taken, owners_of_markers
 from app.engines.base import EngineAdapter, FoundTenant, Tenant
 from app.store.locks import database_lock
 from app.store.session import fetch_all
 from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.host_rules import ORPHAN, Inspection
 
-_NOBODYS = "it stays until an operator removes it: no record ever had its marker, which names no installation"
+_OPERATORS = "it stays until an operator removes it"
+_NOBODYS = f"{_OPERATORS}: no record ever had its marker, which names no installation"
 _FIRST_SEEN = "SELECT subject, mark, first_seen_at FROM findings WHERE host_id = $1 AND rule = $2"
 
 
@@ -60,10 +61,14 @@ async def _kept(inspection: Inspection, found: FoundTenant, owner: UUID | None) 
     host = inspection.snapshot.host
     if owner is None:
         return None if found.installation == inspection.snapshot.installation else _NOBODYS
-    if not await is_left_behind(owner, host.id):
+    if await is_left_behind(owner, host.id):
+        discard = f"headwater hosts evacuate {host.id} --discard"
+        return f"it stays until `{discard}`: database {owner} was moved from here, and this may be its newer data"
+    other = await find_other_host(owner, host.id, found.name)
+    if other is None or await is_given_up(owner, host.id):
         return None
-    discard = f"headwater hosts evacuate {host.id} --discard"
-    return f"it stays until `{discard}`: database {owner} was moved from here, and this may be its newer data"
+    # A server that is registered under two addresses has its databases recorded under one of them alone.
+    return f"{_OPERATORS}: database {owner} has this name on {other}, which may be the same server, or lack its data"
 
 
 def _removal(since: datetime | None, age: timedelta | None) -> str:
@@ -111,16 +116,14 @@ async def close(inspection: Inspection, adapter: EngineAdapter, found: FoundTena
 
 async def remove(inspection: Inspection, adapter: EngineAdapter, found: FoundTenant) -> str:
     """Removes an orphan if a database in our records left it behind, or if this installation created it and has no
-    record any more. One whose marker names no installation is left alone. Raises `EngineError`, `LockBusy`,
-    `LockLost`."""
+    record any more. What may be somebody's only data is left alone. Raises `EngineError`, `LockBusy`, `LockLost`."""
     tenant = Tenant(name=found.name, password="", marker=found.marker)
     owner = (await _owners([found.marker])).get(found.marker)
-    if owner is None and found.installation != inspection.snapshot.installation:
-        return f"Left {found.name} to the operator: no record of ours ever had its marker, which names no installation."
     # Without a record there is no database id to lock, so an id is derived from the marker.
     async with database_lock(owner or uuid5(NAMESPACE_OID, found.marker)):
-        if owner is not None and await is_left_behind(owner, inspection.snapshot.host.id):
-            return f"Left {found.name}: database {owner} was moved from here, and this may be its newer data."
+        kept = await _kept(inspection, found, owner)
+        if kept is not None:
+            return f"Left {found.name}: {kept}."
         if await is_name_taken(inspection.snapshot.host.id, found.name):
             return f"Left {found.name} as it is: a database lives there by now."
         await adapter.destroy(tenant)

@@ -115,6 +115,26 @@ class Bench:
         finally:
             await fetch("DELETE FROM engine_hosts WHERE id = $1", host_id)
 
+    @asynccontextmanager
+    async def second_address(self) -> AsyncIterator[HostRef]:
+        """The same server, registered once more under another name, with nothing placed there."""
+        [row] = await fetch("SELECT host, port, admin_sealed FROM engine_hosts WHERE id = $1", self.host.host_id)
+        admin = self.running.box.open(row["admin_sealed"], admin_place(self.host.engine, row["host"], row["port"]))
+        rows = await fetch(
+            "INSERT INTO engine_hosts (engine, flavour, version, region, host, port, admin_sealed, tls, tls_ca,"
+            " capacity, connection_capacity, draining) SELECT engine, flavour, version, region, 'localhost', port, $2,"
+            " tls, tls_ca, 1, 1, true FROM engine_hosts WHERE id = $1 RETURNING id",
+            self.host.host_id,
+            self.running.box.seal(admin, admin_place(self.host.engine, "localhost", row["port"])),
+        )
+        host_id = rows[0]["id"]
+        try:
+            yield HostRef(
+                host_id=host_id, engine=self.host.engine, region=self.host.region, address=f"localhost:{row['port']}"
+            )
+        finally:
+            await fetch("DELETE FROM engine_hosts WHERE id = $1", host_id)
+
     def tenant(self, made: dict[str, Any]) -> Tenant:
         return Tenant(name=made["db_name"], password=made["db_password"], marker=marker(UUID(made["uuid"])))
 

@@ -143,6 +143,20 @@ async def test_what_a_moved_database_left_open_is_closed_and_kept(bench: Bench, 
     assert await bench.on_host(left.name) is None
 
 
+async def test_a_server_that_is_registered_under_a_second_address_loses_nothing(bench: Bench, caller: Caller) -> None:
+    made = await caller.created(db_type=bench.host.engine)
+    await bench.set_row(made["uuid"], "status = 'active'")
+    async with bench.second_address() as other:
+        for _ in range(2):
+            ran = await reconcile_host(DEFAULT_PLANS, bench.running.box, bench.adapters, other, AGE)
+            await bench.age(made["db_name"], AGED)
+        assert any(repair.startswith(f"Left {made['db_name']}: it stays until") for repair in ran.repairs)
+        (detail,) = await bench.details(made["db_name"])
+        assert made["uuid"] in detail
+        assert bench.host.address in detail
+    assert await login(made["connection_string"]) == 1
+
+
 async def test_a_database_that_came_to_live_there_meanwhile_stays(bench: Bench, caller: Caller) -> None:
     made = await caller.created(db_type=bench.host.engine)
     await bench.set_row(made["uuid"], GONE)

@@ -83,7 +83,9 @@ async def test_what_names_no_installation_is_left_to_the_operator(bench: Bench) 
         await bench.run()
         await bench.age(left.name, AGED)
         ran = await bench.run()
-        assert any(repair.startswith(f"Left {left.name} to the operator") for repair in ran.repairs)
+        assert any(
+            repair.startswith(f"Left {left.name}: it stays until an operator removes it") for repair in ran.repairs
+        )
         assert await bench.findings(left.name) == ["orphan_on_host"]
         assert "stays until an operator removes it" in (await bench.details(left.name))[0]
         assert await bench.on_host(left.name) is not None
