@@ -7,6 +7,7 @@ import msgspec
 from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.queues import limits_workflow_id
+from app.core.errors import TooManyUnderWay
 from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.operations.acceptance import accept
@@ -17,6 +18,9 @@ from app.quotas.plans import Plans, Quotas, limits_in_force
 from app.store.notify import announce
 from app.store.session import fetch_scalar, fetch_value, fetch_values, transaction
 
+MOST_PENDING = 50
+"""The most changes of one database's limits, and of its access, that wait for its engine. Each has a workflow, and one
+transaction ends the operations of all."""
 _MOST = 200
 """The most databases that follow their plan in one run; the next run has the others."""
 
@@ -26,6 +30,13 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
 
     quotas: Quotas
     connections: int
+
+
+def check_pending(changes: str, revision: int, applied: int) -> None:
+    """Raises `TooManyUnderWay` where the engine is as many revisions behind as it may be; `changes` is a plural noun in
+    snake case."""
+    if revision - applied >= MOST_PENDING:
+        raise TooManyUnderWay(changes, MOST_PENDING, whose="A database")
 
 
 async def change_limits(

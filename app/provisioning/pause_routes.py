@@ -6,7 +6,7 @@ from litestar import Controller, Response, delete, post
 from litestar.params import FromPath
 
 from app.auth.scopes import Reach, Scope
-from app.core.errors import DatabaseNotActive, PausedOtherwise
+from app.core.errors import DatabaseNotActive, PausedOtherwise, TooManyUnderWay
 from app.databases.examples import EXAMPLE_DATABASE, EXAMPLE_PAUSED
 from app.databases.schemas import DatabaseView
 from app.databases.views import masked_view
@@ -39,7 +39,7 @@ class PauseController(Controller):
             examples={
                 200: AcceptedChange(message="Database paused.", data=EXAMPLE_PAUSED, operation=EXAMPLE_DONE_REFERENCE)
             },
-            errors=(PausedOtherwise, DatabaseNotActive),
+            errors=(PausedOtherwise, DatabaseNotActive, TooManyUnderWay),
             idempotent=True,
         ),
     )
@@ -72,7 +72,7 @@ class PauseController(Controller):
                     message="Database resumed.", data=EXAMPLE_DATABASE, operation=EXAMPLE_DONE_REFERENCE
                 )
             },
-            errors=(PausedOtherwise, DatabaseNotActive),
+            errors=(PausedOtherwise, DatabaseNotActive, TooManyUnderWay),
             idempotent=True,
         ),
     )

@@ -6,6 +6,7 @@ from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus, PauseReason
 from app.core.errors import PausedOtherwise
 from app.databases import access, records
+from app.databases.limits import check_pending
 from app.databases.records import DatabaseRecord
 from app.outbox.workflow_starts import Accepted
 from app.quotas.plans import Plans
@@ -13,14 +14,18 @@ from app.quotas.plans import Plans
 
 async def pause(plans: Plans, principal: Principal, database: UUID) -> Accepted:
     """Pauses a database until the team or an operator resumes it. Nothing happens to one that the team has paused.
-    Raises `NotFound`, `PausedOtherwise`, or `DatabaseNotActive` for one that is being made."""
+    Raises `NotFound`, `PausedOtherwise`, `TooManyUnderWay`, or `DatabaseNotActive` for one that is being made."""
     record = await _owned(principal, database)
+    if record.paused_reason is None:
+        _check_pending(record)
     return Accepted(subject=str(database), start=await access.pause(plans, record, PauseReason.TEAM))
 
 
 async def resume(principal: Principal, database: UUID) -> Accepted:
     """Ends the team's own pause. Nothing happens to one that is active. Raises as `pause` does."""
     record = await _owned(principal, database)
+    if record.paused_reason is not None:
+        _check_pending(record)
     return Accepted(subject=str(database), start=await access.resume(record))
 
 
@@ -30,3 +35,7 @@ async def _owned(principal: Principal, database: UUID) -> DatabaseRecord:
         assert record.paused_reason is not None
         raise PausedOtherwise(record.paused_reason.value)
     return record
+
+
+def _check_pending(record: DatabaseRecord) -> None:
+    check_pending("changes_of_access", record.access_revision, record.access_applied)

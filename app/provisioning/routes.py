@@ -247,7 +247,7 @@ class DatabaseController(Controller):
             examples={
                 200: AcceptedChange(message="Quotas updated.", data=EXAMPLE_DATABASE, operation=EXAMPLE_DONE_REFERENCE)
             },
-            errors=(PlanLimitExceeded,),
+            errors=(PlanLimitExceeded, TooManyUnderWay),
             body=ChangeQuotas,
             example={"connection_hard_limit": 5, "storage_hard_limit_gb": None},
             idempotent=True,

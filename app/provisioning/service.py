@@ -29,7 +29,7 @@ from app.databases import expiry, records, states
 from app.databases.deletion import request_deletion
 from app.databases.filters import DatabaseFilters, check_regions
 from app.databases.labels import change_labels, label_map
-from app.databases.limits import change_limits
+from app.databases.limits import change_limits, check_pending
 from app.databases.pool.eviction import room_on_host
 from app.databases.records import DatabaseRecord
 from app.databases.retention import end_oldest
@@ -108,11 +108,12 @@ async def change_any(database: UUID, wanted: ChangeDatabase) -> None:
 
 
 async def change_quotas(plans: Plans, principal: Principal, database: UUID, change: ChangeQuotas) -> Accepted:
-    """Raises `NotFound`, `PlanLimitExceeded`, or `InvalidField` when the host has no room for more connections, or the
-    database's users have more. The subject is the database with the revision of its limits: `read_limits_subject` reads
-    it."""
+    """Raises `NotFound`, `PlanLimitExceeded`, `TooManyUnderWay`, or `InvalidField` when the host has no room for more
+    connections, or the database's users have more. The subject is the database with the revision of its limits:
+    `read_limits_subject` reads it."""
     record = await _owned_for_update(principal, database)
     assert record.team_id is not None, "it is one of the caller's teams'"
+    check_pending("changes_of_limits", record.limits_revision, record.limits_applied)
     team = await get_team(record.team_id)
     quotas = change.over(record.quotas)
     # What it doesn't speak of stays, be it above what the team's tier could ask for nowadays.

@@ -8,7 +8,7 @@ import pytest
 
 from app.databases import limits
 from app.store.session import fetch
-from tests.support.answers import body_of, data_of, field_of
+from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.meeting import meet
@@ -50,6 +50,29 @@ async def test_a_team_that_is_free_by_now_keeps_what_it_does_not_change(lone: Lo
     assert changed["quotas"] == OVERRIDES | {"warning_threshold_pct": 70}
     again = await caller.patch(f"/databases/{uuid}/quotas", {"storage_hard_limit_gb": 1.5})
     assert field_of(again, "plan_limit_exceeded") == "storage_hard_limit_gb"
+
+
+async def test_changes_that_wait_for_the_engine_are_bounded(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    uuid = await database(caller)
+    behind = "UPDATE databases SET limits_revision = limits_applied + $2 WHERE uuid = $1"
+    await fetch(behind, UUID(uuid), limits.MOST_PENDING)
+    error = error_of(await caller.patch(f"/databases/{uuid}/quotas", OVERRIDES), 429, "too_many_under_way")
+    assert error["details"] == {"resource": "changes_of_limits", "limit": limits.MOST_PENDING}
+    await fetch(behind, UUID(uuid), limits.MOST_PENDING - 1)
+    assert data_of(await caller.patch(f"/databases/{uuid}/quotas", OVERRIDES))["quotas"] == OVERRIDES
+
+
+async def test_pauses_that_wait_for_the_engine_are_bounded(lone: LoneApi) -> None:
+    caller = await lone.caller()
+    uuid = await database(caller)
+    await make_active(uuid)
+    behind = "UPDATE databases SET access_revision = access_applied + $2 WHERE uuid = $1"
+    await fetch(behind, UUID(uuid), limits.MOST_PENDING)
+    error = error_of(await caller.post(f"/databases/{uuid}/pauses", None), 429, "too_many_under_way")
+    assert error["details"] == {"resource": "changes_of_access", "limit": limits.MOST_PENDING}
+    [row] = await fetch("SELECT status FROM databases WHERE uuid = $1", UUID(uuid))
+    assert row["status"] == "active"
 
 
 async def test_a_free_team_may_not_raise_a_limit_above_its_plans(lone: LoneApi) -> None:

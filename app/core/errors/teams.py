@@ -25,15 +25,16 @@ class TeamLimitReached(AppError):
 
 
 class TooManyUnderWay(AppError):
-    """As many of the team's are under way as its tier allows. When one ends there is room."""
+    """As many of the team's are under way as its tier allows, or of one database's changes as there may be. When one
+    ends there is room."""
 
     code, status = "too_many_under_way", 429
     example_details = MappingProxyType({"resource": "blueprint_applications", "limit": 10})
 
-    def __init__(self, resource: str, limit: float) -> None:
-        """`resource` is a plural noun in snake case."""
+    def __init__(self, resource: str, limit: float, *, whose: str = "Your team") -> None:
+        """`resource` is a plural noun in snake case; `whose` begins the sentence."""
         super().__init__(
-            f"Your team can have at most {limit} {_noun(resource)} under way at once.",
+            f"{whose} can have at most {limit} {_noun(resource)} under way at once.",
             details={"resource": resource, "limit": limit},
             headers={"Retry-After": "5"},
         )
