@@ -45,7 +45,8 @@ async def _open_new(
     expect(record, DatabaseStatus.PROVISIONING)
     tenant = tenant_of(record, box)
     await adapter.restore_access(tenant)
-    await adapter.log_in(tenant)
+    with suppress(TenantFull):  # by its own client, whose credentials were accepted
+        await adapter.log_in(tenant)
     await activate(plans, record, restoration=found.uuid)
 
 

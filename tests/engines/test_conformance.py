@@ -264,6 +264,22 @@ async def test_twenty_at_once_and_two_calls_for_one(host: EngineHost) -> None:
     assert await host.catalog() == before
 
 
+async def test_a_client_that_takes_all_connections_keeps_its_database_from_nothing(host: EngineHost) -> None:
+    """It has its credentials before the database is made, and may come in before they are proven."""
+    limits = EngineLimits(connections=1)
+    async with tenants(host, limits=limits) as [tenant], session_of(host, tenant) as session:
+        await host.adapter.create_verified(tenant, limits)
+        await session.run("CREATE TABLE mine (n int)")
+
+
+@pytest.mark.parametrize("engine_server", ["postgres"], indirect=True, scope="session")
+async def test_no_table_of_the_tenants_is_in_the_way_of_the_proof(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE headwater_check (mine varchar(20))")
+        await host.adapter.create_verified(tenant, LIMITS)
+
+
 async def test_wrong_credentials_are_refused(host: EngineHost) -> None:
     async with tenants(host) as [tenant]:
         for changes in ({"password": ids.engine_password()}, {"name": ids.engine_name()}):

@@ -33,6 +33,7 @@ from app.engines.base import (
     SessionsEnded,
     SharedResource,
     Tenant,
+    TenantFull,
 )
 from app.engines.dumping import Content, Copied, Dump, DumpFormat, DumpPurpose
 from app.engines.naming import (
@@ -161,10 +162,13 @@ class PostgresAdapter(EngineAdapter):
         async with self._working(tenant) as connection:
             if not await self._make(connection, tenant, limits):
                 raise LoginRefused(f"access of {tenant.name} was ended")
-            async with self._connected(tenant) as session:
-                if not await take_schema(session):
-                    await self._inside.give_schema(tenant.name)
-                await write_and_read(session, tenant)
+            try:
+                async with self._connected(tenant) as session:
+                    if not await take_schema(session):
+                        await self._inside.give_schema(tenant.name)
+                    await write_and_read(session, tenant)
+            except TenantFull:
+                await self._inside.give_schema(tenant.name)
 
     async def log_in(self, tenant: Tenant) -> None:
         check_tenant(tenant)

@@ -4,6 +4,7 @@ from typing import Any
 
 import asyncpg
 
+from app.core.ids import new_uuid
 from app.engines.base import EngineError, Tenant
 
 
@@ -19,10 +20,10 @@ async def take_schema(session: Any) -> bool:
 
 async def write_and_read(session: Any, tenant: Tenant) -> None:
     """Raises `EngineError` when the tenant doesn't read what it wrote."""
+    # The tenant may be in already: it can't take a name that it doesn't know.
+    table = f"public.headwater_{new_uuid().hex}_check"
     # One transaction, so that a crash leaves no table behind.
-    await session.execute(
-        "BEGIN; CREATE TABLE public.headwater_check (n integer); INSERT INTO public.headwater_check VALUES (42)"
-    )
-    if await session.fetchval("SELECT n FROM public.headwater_check") != 42:
+    await session.execute(f"BEGIN; CREATE TABLE {table} (n integer); INSERT INTO {table} VALUES (42)")  # noqa: S608
+    if await session.fetchval(f"SELECT n FROM {table}") != 42:  # noqa: S608 - our own name
         raise EngineError(f"{tenant.name} doesn't read what it wrote")
-    await session.execute("DROP TABLE public.headwater_check; COMMIT")
+    await session.execute(f"DROP TABLE {table}; COMMIT")
