@@ -108,13 +108,14 @@ class UnverifiedMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def unverified_members(region: str, before: datetime, most: int) -> list[UnverifiedMember]:
-    """The members that `regions_unverified` means, in one region; at most `most`."""
+    """The members that `regions_unverified` means, in one region; at most `most`, the hosts in turn: those of one that
+    is away stay unverified, and hold up no others."""
     return await fetch_all(
         UnverifiedMember,
         f"""
         SELECT d.uuid, d.host_id, d.engine_name, d.password_sealed FROM databases d {_READY_MEMBERS}
         AND d.region = $1 AND (coalesce(d.verified_at, d.provisioned_at) <= $2 OR h.sick_until <= now())
-        ORDER BY d.id LIMIT $3
+        ORDER BY row_number() OVER (PARTITION BY d.host_id ORDER BY d.id), d.id LIMIT $3
         """,  # noqa: S608 - our own words
         region,
         before,

@@ -26,7 +26,7 @@ from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ProvisionDatabaseInput
 from app.contracts.queues import provision_workflow_id
 from app.core.context import current_request_id
-from app.core.errors import InvalidField
+from app.core.errors import InvalidField, NotFound
 from app.core.ids import new_uuid
 from app.core.secrets import SecretBox
 from app.databases.expiry import check_expiry, check_protection
@@ -210,6 +210,8 @@ class DatabaseCreation:
             record = await await_active(self._watch, UUID(subject), self._wait_seconds)
         if record.status is DatabaseStatus.ACTIVE and record.limits_applied < record.limits_revision:
             _, record = await await_limits(self._watch, record.uuid, self._limits_seconds)
+        if record.status is DatabaseStatus.DELETED:
+            raise NotFound("database")
         body = self._describe(record, await accepted_on(record.uuid, operation_type(self._request.source)))
         if self._request.blueprint_uuid is not UNSET:
             await self._add_application(body)
@@ -286,7 +288,7 @@ class DatabaseCreation:
 
     def _describe(self, record: DatabaseRecord, operation: OperationReference | UnsetType) -> CreatedDatabase:
         view = full_view(self._plans, record, self._box)
-        if record.status is DatabaseStatus.ACTIVE:
+        if record.status is not DatabaseStatus.PROVISIONING:
             limited = record.limits_applied >= record.limits_revision
             message = "Database created." if limited else "Database created; its limits follow in a moment."
             return CreatedDatabase(message=message, data=view, operation=operation)
@@ -351,7 +353,7 @@ _EVENTS = {
 
 
 def _answer(record: DatabaseRecord, body: CreatedDatabase) -> Answer:
-    return Answer(201 if record.status is DatabaseStatus.ACTIVE else 202, body)
+    return Answer(202 if record.status is DatabaseStatus.PROVISIONING else 201, body)
 
 
 def _asked_team(principal: Principal, request: CreateDatabase) -> TeamRecord:

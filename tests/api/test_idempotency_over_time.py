@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from uuid import UUID
 
 from app.store.session import fetch
 from tests.support.answers import body_of, data_of, error_of
@@ -29,6 +30,18 @@ async def test_a_retry_after_a_death_takes_up_the_same_work(control_dsn: str) ->
         assert again["data"] == original["data"]
         assert len(await fetch("SELECT 1 FROM databases")) == 1
         assert body_of(await caller.create("a", key="k"), 202)["idempotency_replay"] is True
+
+
+async def test_a_database_that_is_paused_by_the_time_of_the_retry(control_dsn: str) -> None:
+    async with lone_api(control_dsn) as api:
+        await api.add_host()
+        caller = await api.caller()
+        uuid = data_of(await caller.create("a", key="k"), 202)["uuid"]
+        await fetch(f"{_DIE} locked_until = now()")
+        await make_active(uuid)
+        await fetch("UPDATE databases SET status = 'paused', paused_reason = 'team' WHERE uuid = $1", UUID(uuid))
+        body = body_of(await caller.create("a", key="k"), 201)
+        assert (body["data"]["status"], body["message"]) == ("paused", "Database created.")
 
 
 async def test_a_retried_delete_takes_up_the_same_work(control_dsn: str) -> None:

@@ -9,6 +9,7 @@ import asyncpg
 
 from app.hosts.changes import drain_host
 from app.hosts.loads import loads_of, mark_recovered, mark_sick
+from app.store.notify import announce
 from app.store.session import fetch
 from tests.pool.process import process
 from tests.support.answers import body_of, data_of, error_of
@@ -17,7 +18,7 @@ from tests.support.meeting import meet
 from tests.support.moves import events_of
 from tests.support.pending_starts import pending_ids
 from tests.support.principals import principal_of
-from tests.support.waiting import LIMIT_SECONDS
+from tests.support.waiting import LIMIT_SECONDS, until
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -146,6 +147,19 @@ async def test_limits_that_differ_are_asked_for_and_the_answer_says_so(pool: Lon
     assert f"apply-limits/{member}/1" in await pending_ids()
     (row,) = await fetch("SELECT connections, limits_revision, limits_applied FROM databases WHERE uuid = $1", member)
     assert dict(row) == {"connections": 3, "limits_revision": 1, "limits_applied": 0}
+
+
+async def test_a_member_that_is_deleted_before_its_limits_are_in_force(control_dsn: str) -> None:
+    async with lone_pool(control_dsn, limits_timeout_seconds=LIMIT_SECONDS) as pool:
+        (member,) = await pool.add_members(1, await pool.api.add_host())
+        caller = await pool.api.caller()
+        creating = asyncio.create_task(caller.create(connection_hard_limit=3))
+        await until(lambda: fetch("SELECT 1 FROM databases WHERE uuid = $1 AND team_id IS NOT NULL", member))
+        await fetch(
+            "UPDATE databases SET status = 'deleted', deleted_at = now(), destroy_at = now() WHERE uuid = $1", member
+        )
+        await announce(member)
+        error_of(await creating, 404, "not_found")
 
 
 async def test_a_member_whose_limits_are_not_in_force_yet(pool: LonePool) -> None:

@@ -10,11 +10,13 @@ import msgspec
 
 from app.contracts.base import Engine
 from app.databases.pool.verification import verify
+from app.databases.pooled import unverified_members
 from app.engines.base import EngineAdapter
 from app.engines.registry import open_adapter
 from app.hosts.adapters import Adapters, HostAccess
 from app.store.session import fetch
 from tests.pool.conftest import POOL_SIZE
+from tests.support.lone_pool import LonePool
 from tests.support.pools import full, ready
 from tests.support.ports import free_port
 from tests.support.service import REGION, RunningService
@@ -109,3 +111,12 @@ async def test_those_of_a_host_that_failed_come_back_when_it_answers(pooled: Run
 
 async def _none(sql: str, *arguments: object) -> bool:
     return not await fetch(sql, *arguments)
+
+
+async def test_a_host_with_many_holds_up_no_other(pool: LonePool) -> None:
+    many, few = await pool.api.add_host(), await pool.api.add_host()
+    await pool.add_members(5, many)
+    [last] = await pool.add_members(1, few)
+    found = await unverified_members(REGION, datetime.now(UTC) + timedelta(hours=1), 2)
+    assert {one.host_id for one in found} == {many, few}
+    assert last in {one.uuid for one in found}

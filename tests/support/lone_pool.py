@@ -40,5 +40,5 @@ class LonePool:
 async def lone_pool(control_dsn: str, **settings: Any) -> AsyncIterator[LonePool]:
     keys = new_key_setting()
     # No worker is there to put limits in force.
-    async with lone_api(control_dsn, secret_keys=keys, limits_timeout_seconds=0.2, **settings) as api:
+    async with lone_api(control_dsn, secret_keys=keys, **{"limits_timeout_seconds": 0.2, **settings}) as api:
         yield LonePool(api, SecretBox.from_setting(keys))
