@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import TypeVar
 from uuid import UUID
 
@@ -33,6 +33,11 @@ _FULL_SECONDS = 5.0
 """How long a question waits for a place among the database's sessions."""
 _READING = READER_SESSIONS - 1
 """How many read sessions of one database this process has at the same time."""
+_OF_ONE_TEAM, _OF_ALL = 2, 4
+"""How many questions of one team, and of all teams, put accounts right at the same time. Each holds a connection to our
+own database for the lock, and takes a second one: as many as the pool has would wait for each other."""
+WAIT_SECONDS = 20.0
+"""How long a question waits for its turn."""
 
 
 class Sessions:
@@ -42,6 +47,8 @@ class Sessions:
         self._adapters = adapters
         self._limits = limits
         self._reading = Limiter[UUID](_READING)
+        self._of_database = Limiter[UUID](1)
+        self._of_team = Limiter[int](_OF_ONE_TEAM, total=_OF_ALL)
         self.idle = Limiter[UUID](1)
         """One place for each database: for a session that stays open while the model takes its time."""
 
@@ -81,21 +88,32 @@ class Sessions:
         """Opens a session after the tenant has changed the account's password, or after it was rotated since the target
         was read."""
         try:
-            await restoring.restore(self._plans, self._box, adapter, target.uuid)
-            record = await databases.find(target.uuid)
-            assert record is not None, "rows of databases with a team are kept"
-            tenant = tenant_of(record, self._box)
-            return await _entered(stack, lambda: adapter.writing(tenant, self._limits))
+            async with self._turn(target):
+                # Another question may have restored it while this one waited.
+                with suppress(CredentialsRefused):
+                    return await self._entered_as_recorded(stack, target, adapter)
+                await restoring.restore(self._plans, self._box, adapter, target.uuid)
+                return await self._entered_as_recorded(stack, target, adapter)
         except (LockBusy, LockLost):
             raise _busy() from None
         except EngineError as error:
             raise _unreachable(error) from None
 
+    async def _entered_as_recorded(
+        self, stack: AsyncExitStack, target: QueryTarget, adapter: EngineAdapter
+    ) -> WriteSession:
+        """Opens a session with the credentials that are recorded now. Raises `LoginRefused` or
+        `DatabaseUnreachable`."""
+        record = await databases.find(target.uuid)
+        assert record is not None, "rows of databases with a team are kept"
+        tenant = tenant_of(record, self._box)
+        return await _entered(stack, lambda: adapter.writing(tenant, self._limits))
+
     async def make_reader(self, target: QueryTarget) -> str:
         """Makes or repairs the SELECT-only account, and returns its password. The password is stored before the account
         exists: whoever comes after a crash finishes the work."""
         try:
-            async with database_lock(target.uuid):
+            async with self._turn(target), database_lock(target.uuid):
                 record = await databases.get_live(target.uuid)
                 if record.status is not DatabaseStatus.ACTIVE:
                     raise DatabaseNotActive(record.status.value)
@@ -106,6 +124,19 @@ class Sessions:
             raise _busy() from None
         except EngineError as error:
             raise _unreachable(error) from None
+
+    @asynccontextmanager
+    async def _turn(self, target: QueryTarget) -> AsyncIterator[None]:
+        """Holds the turn to put the database's accounts right for the block, which takes the database's lock. Whoever
+        waits for a turn holds no connection to our own database. Raises `DatabaseUnreachable` after `WAIT_SECONDS`."""
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await held.enter_async_context(self._of_database.slot(target.uuid))
+                    await held.enter_async_context(self._of_team.slot(target.team_id))
+            except TimeoutError:
+                raise _busy() from None
+            yield
 
     async def _kept_password(self, target: QueryTarget) -> str:
         place = reader_place(target.uuid)

@@ -1,0 +1,86 @@
+"""Sessions of questions that come at once: what they wait for, and what they leave to others meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.engines.querying import QueryLimits
+from app.hosts.adapters import Adapters
+from app.queries import targets
+from app.queries.sessions import Sessions
+from app.queries.targets import QueryTarget
+from app.quotas.plans import DEFAULT_PLANS
+from app.store.locks import database_lock
+from app.store.session import fetch
+from tests.e2e.hosts import postgres
+from tests.queries.conftest import Asked, database_of
+from tests.support.answers import body_of
+from tests.support.model_server import sql
+from tests.support.principals import principal_of
+from tests.support.service import RunningService
+from tests.support.store import store
+from tests.support.waiting import LIMIT_SECONDS, until
+
+POOL = 20
+"""Connections of a process to our own database."""
+
+
+@asynccontextmanager
+async def sessions_of(service: RunningService, asked: Asked) -> AsyncIterator[tuple[Sessions, QueryTarget]]:
+    """Those of this process, and the database as a question finds it. This process's store is the service's
+    meanwhile."""
+    adapters = Adapters(service.box)
+    sessions = Sessions(DEFAULT_PLANS, service.box, adapters, QueryLimits(seconds=30, rows=1))
+    async with store(service.control_dsn):
+        try:
+            yield sessions, await targets.find(principal_of(asked.caller), UUID(asked.database["uuid"]))
+        finally:
+            await adapters.close()
+
+
+async def lock_is_waited_for(connection: Any) -> bool:
+    return bool(
+        await connection.fetchval(
+            "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+            " WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database()"
+        )
+    )
+
+
+async def test_those_that_wait_for_a_databases_lock_leave_the_store_to_others(
+    service: RunningService, on_postgres: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a crowded machine too all of them wait for as long as the lock is held.
+    monkeypatch.setattr("app.store.locks.LOCK_WAIT_SECONDS", LIMIT_SECONDS)
+    monkeypatch.setattr("app.queries.sessions.WAIT_SECONDS", LIMIT_SECONDS)
+    async with (
+        postgres(service.control_dsn) as looking,
+        sessions_of(service, on_postgres) as (sessions, target),
+        asyncio.TaskGroup() as group,
+        database_lock(target.uuid),
+    ):
+        making = [group.create_task(sessions.make_reader(target)) for _ in range(POOL)]
+        await until(lambda: lock_is_waited_for(looking))
+        assert await fetch("SELECT 1")
+    assert len({task.result() for task in making}) == 1
+
+
+async def test_many_questions_that_find_another_password(service: RunningService) -> None:
+    """It is restored once for all of them."""
+    asked = await database_of(service, "postgres")
+    await asked.run("ALTER ROLE CURRENT_USER PASSWORD 'another'")
+    change = sql("UPDATE customers SET country = 'SE' WHERE id = 1", "write")
+    for answer in await asyncio.gather(*(asked.ask(change) for _ in range(6))):
+        assert body_of(answer)["result"] == {"type": "write", "affectedRows": 1}
+    assert await asked.run("SELECT country FROM customers WHERE id = 1") == [("SE",)]
+    async with store(service.control_dsn):
+        told = await fetch(
+            "SELECT 1 FROM events e JOIN databases d ON d.id = e.database_id"
+            " WHERE d.uuid = $1 AND e.type = 'database.password_restored'",
+            UUID(asked.database["uuid"]),
+        )
+    assert len(told) == 1
