@@ -19,7 +19,7 @@ from app.core.errors import (
 )
 from app.dialects.registry import DIALECTS
 from app.dialects.verdict import AllowedSQL, Refused, SqlClass, Unreadable, recordable
-from app.engines.querying import QueryFailed, QueryLimits, ReadSession, RowsRead, SchemaDescription
+from app.engines.querying import QueryFailed, QueryLimits, ReadSession, RowsRead, SchemaDescription, WriteSession
 from app.queries import counting
 from app.queries.descriptions import Descriptions
 from app.queries.policy import check_kind, check_policy
@@ -229,12 +229,20 @@ class Asking:
             return self._rows(await self._read_and_note(verdict.statements[0], session))
         await self._note(durable=True)
         async with self._dependencies.sessions.writing(self._target) as writing:
-            if verdict.sql_class is SqlClass.WRITE:
-                affected = await writing.write(verdict.statements[0])
-                self._execution.row_count = affected
-                return Result(type=verdict.sql_class, affectedRows=affected)
-            executed = await writing.change(verdict.statements)
-            return Result(type=verdict.sql_class, statementsExecuted=executed)
+            try:
+                return await self._change(verdict, writing)
+            except asyncio.CancelledError:
+                # The server may have been done before it heard of it, with some of the statements or with all.
+                self._execution.outcome_known = False
+                raise
+
+    async def _change(self, verdict: AllowedSQL, writing: WriteSession) -> Result:
+        if verdict.sql_class is SqlClass.WRITE:
+            affected = await writing.write(verdict.statements[0])
+            self._execution.row_count = affected
+            return Result(type=verdict.sql_class, affectedRows=affected)
+        executed = await writing.change(verdict.statements)
+        return Result(type=verdict.sql_class, statementsExecuted=executed)
 
     async def _read_and_note(self, sql: str, session: ReadSession | None) -> RowsRead:
         """Reads and notes side by side: a read that nobody has noted yet does no harm."""

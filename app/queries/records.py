@@ -60,6 +60,8 @@ class Execution(msgspec.Struct, kw_only=True):
     row_count: int | None = None
     truncated: bool = False
     model_seconds: float = 0.0
+    outcome_known: bool = True
+    """False once it was cancelled while statements ran that change something."""
 
     @property
     def seconds(self) -> float:

@@ -104,7 +104,7 @@ async def _recorded(execution: Execution, engine: Engine, resources: AsyncExitSt
     try:
         yield
     except BaseException as error:
-        outcome, code = _outcome(error)
+        outcome, code = _outcome(execution, error)
         raise
     finally:
         counting.ended(engine, execution, outcome)
@@ -115,9 +115,9 @@ async def _recorded(execution: Execution, engine: Engine, resources: AsyncExitSt
             await asyncio.shield(finishing)
 
 
-def _outcome(error: BaseException) -> tuple[str, str | None]:
+def _outcome(execution: Execution, error: BaseException) -> tuple[str, str | None]:
     if isinstance(error, asyncio.CancelledError):
-        return "cancelled", None
+        return "cancelled" if execution.outcome_known else "unknown", None
     if isinstance(error, QueryExecutionFailed):
         details = error.details or {}
         return "failed" if details["outcome_known"] else "unknown", details["engine_code"]
