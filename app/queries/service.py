@@ -35,7 +35,9 @@ _OUTCOMES: dict[type[AppError], str] = {
     LanguageModelUnavailable: "model_unavailable",
     QueryExecutionFailed: "failed",
 }
-_MARGIN_SECONDS = 30.0
+_MARGIN_SECONDS = 70.0
+"""How much longer than the model a question may take: it waits for a read session, for its turn, for the database's
+lock and for a connection."""
 
 
 class Questions:

@@ -12,7 +12,7 @@ import structlog
 from app.contracts.base import DatabaseStatus
 from app.core.errors import DatabaseNotActive, DatabaseUnreachable
 from app.core.ids import engine_password
-from app.core.limiter import Limiter
+from app.core.limiter import Limiter, LimitReached
 from app.core.secrets import SecretBox
 from app.credentials import restoring
 from app.databases import records as databases
@@ -37,7 +37,8 @@ _OF_ONE_TEAM, _OF_ALL = 2, 4
 """How many questions of one team, and of all teams, put accounts right at the same time. Each holds a connection to our
 own database for the lock, and takes a second one: as many as the pool has would wait for each other."""
 WAIT_SECONDS = 20.0
-"""How long a question waits for its turn."""
+"""How long a question waits for a read session, and for its turn. Its place in the day's allowance outlasts the model's
+time by more than all its waits: whoever loses that place is told that the model was too slow."""
 
 
 class Sessions:
@@ -56,7 +57,11 @@ class Sessions:
     async def reading(self, target: QueryTarget) -> AsyncIterator[ReadSession]:
         """A session of the SELECT-only account, which is made where there is none yet. Raises `DatabaseUnreachable`,
         `DatabaseNotActive` or `NotFound`."""
-        async with self._reading.slot(target.uuid), AsyncExitStack() as stack:
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._reading.slot(target.uuid, timeout=WAIT_SECONDS))
+            except LimitReached:
+                raise _full() from None
             password = target.reader_password(self._box) or await self.make_reader(target)
             adapter, tenant = await self._adapters.of(target.host), target.tenant(self._box)
             try:
@@ -76,10 +81,8 @@ class Sessions:
         async with AsyncExitStack() as stack:
             try:
                 session = await _entered(stack, lambda: adapter.writing(tenant, self._limits))
-            except CredentialsRefused:
+            except LoginRefused:
                 session = await self._entered_restored(stack, target, adapter)
-            except LoginRefused as error:
-                raise _unreachable(error) from None
             yield session
 
     async def _entered_restored(
@@ -169,8 +172,11 @@ def _busy() -> DatabaseUnreachable:
     return DatabaseUnreachable("Another step is at work on the database.")
 
 
+def _full() -> DatabaseUnreachable:
+    return DatabaseUnreachable("All connections of the database are taken.")
+
+
 def _unreachable(error: EngineError) -> DatabaseUnreachable:
     """The reason goes to our log: it names the host as only we know it."""
     log.warning("database_unreachable", reason=str(error), code=error.code)
-    full = "All connections of the database are taken." if error.code in _FULL else "The database can't be reached."
-    return DatabaseUnreachable(full)
+    return _full() if error.code in _FULL else DatabaseUnreachable("The database can't be reached.")

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from app.engines.querying import QueryLimits
+from app.core.errors import DatabaseUnreachable
+from app.engines.querying import READER_SESSIONS, QueryLimits
 from app.hosts.adapters import Adapters
 from app.queries import targets
 from app.queries.sessions import Sessions
@@ -67,6 +68,19 @@ async def test_those_that_wait_for_a_databases_lock_leave_the_store_to_others(
         await until(lambda: lock_is_waited_for(looking))
         assert await fetch("SELECT 1")
     assert len({task.result() for task in making}) == 1
+
+
+async def test_a_read_session_is_waited_for_a_while(
+    service: RunningService, on_postgres: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with sessions_of(service, on_postgres) as (sessions, target), AsyncExitStack() as held:
+        for _ in range(READER_SESSIONS - 1):
+            await held.enter_async_context(sessions.reading(target))
+        # From here on: on a crowded machine those before may take longer.
+        monkeypatch.setattr("app.queries.sessions.WAIT_SECONDS", 0.1)
+        with pytest.raises(DatabaseUnreachable, match="All connections of the database are taken"):
+            async with asyncio.timeout(LIMIT_SECONDS), sessions.reading(target):
+                pytest.fail("it is one more than there may be")
 
 
 async def test_many_questions_that_find_another_password(service: RunningService) -> None:
