@@ -422,14 +422,35 @@ async def test_the_prompts_schema_is_made_in_a_thread(
     assert threading.get_ident() not in threads
 
 
+def form_of(request: dict[str, Any]) -> str:
+    form: str = request.get("response_format", {}).get("type", "none")
+    return form
+
+
 async def test_servers_that_know_no_json_schema(service: RunningService, on_postgres: Asked) -> None:
     kept, service.model.forms = service.model.forms, set()
     try:
-        for forms in ({"json_object"}, {"none"}):
-            service.model.forms = forms
+        for form, questions in (("json_object", 3), ("none", 6)):
+            service.model.forms = {form}
             async with service.another_api() as (http, _):
-                for _ in range(2):
+                for _ in range(questions):
                     body_of(await ask_at(http, on_postgres, sql("SELECT 1")))
-            service.model.seen.clear()
+                service.model.seen.clear()
+                body_of(await ask_at(http, on_postgres, sql("SELECT 1")))
+                assert {form_of(said) for said in service.model.seen} == {form}, "it has learned that"
     finally:
         service.model.forms = kept
+
+
+async def test_a_request_that_is_refused_changes_the_form_of_no_other(
+    service: RunningService, on_postgres: Asked
+) -> None:
+    async with service.another_api() as (http, _):
+        kept, service.model.forms = service.model.forms, {"json_object"}
+        try:
+            body_of(await ask_at(http, on_postgres, sql("SELECT 1")))
+        finally:
+            service.model.forms = kept
+        service.model.seen.clear()
+        body_of(await ask_at(http, on_postgres, sql("SELECT 1")))
+        assert {form_of(said) for said in service.model.seen} == {"json_schema"}

@@ -36,6 +36,9 @@ _FORMATS: tuple[dict[str, Any], ...] = (
 )
 """The forms of a request, from the strictest on; a server that refuses one is asked in the next."""
 _UNSUPPORTED = (400, 422)
+_REFUSALS = 3
+"""How many requests in a row are refused in a form before none is sent in it: a single one may be refused for what it
+says."""
 _ADVICE = {
     401: "The language model's server refused the key: set OPENAI_API_KEY.",
     403: "The language model's server refused the key: set OPENAI_API_KEY.",
@@ -79,6 +82,8 @@ class Completions:
         self._model = model
         self._seconds = seconds
         self._form = 0
+        self._refused = 0
+        """How many of the last requests in a row were refused in that form, and answered in a later one."""
         self._client = AsyncOpenAI(timeout=seconds, max_retries=_RETRIES, http_client=http_client())
 
     async def close(self) -> None:
@@ -110,16 +115,24 @@ class Completions:
             raise _unavailable("The language model's server answered with something else than a completion.") from None
 
     async def _ask_in_some_form(self, messages: list[dict[str, str]]) -> Answered:
-        for form in range(self._form, len(_FORMATS)):
+        first = self._form
+        for form in range(first, len(_FORMATS)):
             try:
                 answered = await self._ask_once(messages, _FORMATS[form])
             except openai.APIStatusError as error:
                 if error.status_code not in _UNSUPPORTED or form + 1 == len(_FORMATS):
                     raise
                 continue
-            self._form = form
+            if first == self._form:
+                self._note(refused=form > first)
             return answered
         raise AssertionError("the last form either answers or raises")
+
+    def _note(self, *, refused: bool) -> None:
+        """Notes whether a request that was answered had been refused in the present form before."""
+        self._refused = self._refused + 1 if refused else 0
+        if self._refused == _REFUSALS:
+            self._form, self._refused = self._form + 1, 0
 
     async def _ask_once(self, messages: list[dict[str, str]], form: dict[str, Any]) -> Answered:
         # The package's typed call builds models of an answer of which we need three fields, for a millisecond.
