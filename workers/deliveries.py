@@ -109,7 +109,11 @@ class Deliveries:
 
     async def _serve(self, endpoint: ClaimedEndpoint) -> None:
         try:
-            due = await waiting.list_due(endpoint.id, 1 if endpoint.broken else _BATCH)
+            due: list[WaitingDelivery] = []
+            if endpoint.revoked:
+                await waiting.end_revoked(endpoint.id)
+            else:
+                due = await waiting.list_due(endpoint.id, 1 if endpoint.broken else _BATCH)
             refused = not await self._attempt(endpoint, due)
             broken = await waiting.release(self._worker, endpoint.id, pause=_REFUSED_SECONDS if refused else 0)
             if endpoint.broken and broken is False:

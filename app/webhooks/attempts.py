@@ -26,14 +26,13 @@ from app.webhooks.circuit import Circuit, is_broken, is_known_well
 from app.webhooks.egress.sender import AttemptResult, Sender
 from app.webhooks.records import MOST_ATTEMPTS, MOST_SIGNING, party_of, secret_place
 from app.webhooks.signing import signed_headers
-from app.webhooks.waiting import WaitingDelivery
+from app.webhooks.waiting import REVOKED, WaitingDelivery
 
 _JITTER = 0.2
 _SLACK = timedelta(hours=1)
 """By how much a broken circuit may lengthen the schedule, beyond its own length."""
 _PATIENCE_SECONDS = 0.25
 """How long an attempt waits for room beside others of its endpoint and its team."""
-REVOKED = "The endpoint is revoked."
 
 
 class _Due(msgspec.Struct, frozen=True, kw_only=True):

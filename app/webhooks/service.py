@@ -20,7 +20,7 @@ from app.outbox.events import notify_dispatcher
 from app.outbox.workflow_starts import Accepted
 from app.store.session import execute, fetch_one, fetch_scalar
 from app.webhooks import records, waiting
-from app.webhooks.attempts import REVOKED, body_of
+from app.webhooks.attempts import body_of
 from app.webhooks.egress.guard import AddressRefused, Guard, on_behalf_of
 from app.webhooks.egress.targets import UnusableURL, parse_target
 from app.webhooks.records import AttemptRecord, DeliveryRecord, EndpointRecord
@@ -98,9 +98,19 @@ async def list_page(
 async def revoke(principal: Principal, endpoint: int) -> Accepted:
     """Raises `NotFound`, also for one that is revoked."""
     record = require_found(await records.find_owned(endpoint, principal.team_ids, active=True, lock=True), ENDPOINT)
-    # Nothing more is delivered to it, what was still to be sent included.
-    await execute("UPDATE webhook_endpoints SET revoked_at = now(), next_attempt_at = NULL WHERE id = $1", record.id)
-    await waiting.end_all(record.id, REVOKED)
+    # Nothing more is delivered to it, what was still to be sent included. What is left of a long backlog is due at
+    # once, whatever its receiver did, so that a worker ends it.
+    await waiting.end_revoked(record.id)
+    await execute(
+        """
+        UPDATE webhook_endpoints SET revoked_at = now(), slow_failures = 0, circuit_until = NULL, next_attempt_at = (
+            SELECT now() FROM webhook_deliveries d WHERE d.endpoint_id = $1 AND d.waiting
+            ORDER BY d.next_attempt_at LIMIT 1
+        )
+        WHERE id = $1
+        """,
+        record.id,
+    )
     return Accepted(subject=str(endpoint), settled=True)
 
 

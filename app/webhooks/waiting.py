@@ -21,13 +21,19 @@ CLAIM_SECONDS = 5.0
 _ENDPOINTS_OF_A_TEAM = 8
 """How many of a team's endpoints are claimed at the same time, by all workers together, and as many for probes: a team
 with many endpoints that hang holds up no other, and none of its own that are well."""
+MOST_ENDED = 1000
+"""How many deliveries one transaction ends at most. It has the endpoint's row locked, for which the dispatch of other
+teams' events may wait."""
 OVERDUE = "The receiver gave no answer for as long as the schedule lasts."
+REVOKED = "The endpoint is revoked."
 
 
 class ClaimedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     broken: bool
     """Whether its circuit is broken: only one probe may be sent."""
+    revoked: bool
+    """Whether nothing may be sent any more: what still waits is to be ended."""
 
 
 class WaitingDelivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,8 +130,9 @@ async def list_due(endpoint: int, most: int) -> list[WaitingDelivery]:
 
 
 async def release(worker: UUID, endpoint: int, *, pause: float = 0) -> bool | None:
-    """Ends the claim, and says when the endpoint is due again: not within `pause` seconds. Returns whether the circuit
-    is broken; None where the worker had lost its claim."""
+    """Ends the claim, and says when the endpoint is due again: not within `pause` seconds, but at once where it is
+    revoked and something still waits. Returns whether the circuit is broken; None where the worker had lost its
+    claim."""
     async with transaction():
         # Locked first: what has begun to wait by then is in sight of the second statement, and what begins later says
         # so itself.
@@ -140,32 +147,20 @@ async def postpone(delivery: WaitingDelivery, seconds: float) -> None:
 
 
 async def end_overdue(endpoint: int, lifetime: timedelta) -> None:
-    """Ends what has waited for the endpoint for longer than `lifetime`."""
+    """Ends what has waited for the endpoint for longer than `lifetime`, in as many transactions as that takes."""
+    # Looked for before the row is locked: that reads all that waits.
+    while overdue := await fetch_values(int, _OVERDUE, endpoint, lifetime, MOST_ENDED):
+        async with transaction():
+            await execute(_LOCK, endpoint)
+            await execute(_END_OVERDUE, overdue, lifetime, OVERDUE)
+
+
+async def end_revoked(endpoint: int) -> None:
+    """Ends what waits for an endpoint that is revoked: no more than `MOST_ENDED` deliveries, the longest due first. A
+    worker ends what is left when it claims the endpoint, which is due until nothing waits."""
     async with transaction():
         await execute(_LOCK, endpoint)
-        await execute(
-            """
-            UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $3, finished_at = now(),
-                   next_attempt_at = NULL
-            WHERE endpoint_id = $1 AND waiting AND round_started_at < now() - $2::interval
-            """,
-            endpoint,
-            lifetime,
-            OVERDUE,
-        )
-
-
-async def end_all(endpoint: int, why: str) -> None:
-    """Ends what is pending for an endpoint, in the caller's transaction, with the endpoint's row locked."""
-    await execute(
-        """
-        UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $2, finished_at = now(),
-               next_attempt_at = NULL
-        WHERE endpoint_id = $1 AND status = 'pending'
-        """,
-        endpoint,
-        why,
-    )
+        await execute(_END_REVOKED, endpoint, REVOKED, MOST_ENDED)
 
 
 async def list_endpoints() -> list[WaitingEndpoint]:
@@ -254,13 +249,32 @@ WHERE id IN (
     WHERE admitted.turn <= $4 AND w.next_attempt_at <= now() AND (w.claimed_until IS NULL OR w.claimed_until <= now())
     ORDER BY admitted.turn, admitted.next_attempt_at LIMIT $2 FOR NO KEY UPDATE OF w SKIP LOCKED
 )
-RETURNING id, slow_failures >= $5 AS broken
+RETURNING id, slow_failures >= $5 AS broken, revoked_at IS NOT NULL AS revoked
 """
 # Not before now: those that were served longest ago are next.
 _RELEASE = """
 UPDATE webhook_endpoints SET claimed_by = NULL, claimed_until = NULL, next_attempt_at = (
-    SELECT greatest(d.next_attempt_at, now() + make_interval(secs => $3), circuit_until)
+    SELECT CASE WHEN revoked_at IS NOT NULL THEN now()
+                ELSE greatest(d.next_attempt_at, now() + make_interval(secs => $3), circuit_until) END
     FROM webhook_deliveries d WHERE d.endpoint_id = $1 AND d.waiting ORDER BY d.next_attempt_at LIMIT 1
 )
 WHERE id = $1 AND claimed_by = $2 RETURNING slow_failures >= $4
+"""
+_OVERDUE = """
+SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 AND waiting AND round_started_at < now() - $2::interval
+ORDER BY next_attempt_at, id LIMIT $3
+"""
+# What has begun a new round meanwhile waits on.
+_END_OVERDUE = """
+UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $3, finished_at = now(),
+       next_attempt_at = NULL
+WHERE id = any($1::bigint[]) AND waiting AND round_started_at < now() - $2::interval
+"""
+# What has arrived while this waited for its row stays delivered: that it waits is looked at again.
+_END_REVOKED = """
+UPDATE webhook_deliveries SET status = 'failed', waiting = false, error_message = $2, finished_at = now(),
+       next_attempt_at = NULL
+WHERE waiting AND id IN (
+    SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 AND waiting ORDER BY next_attempt_at, id LIMIT $3
+)
 """

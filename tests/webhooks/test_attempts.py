@@ -20,10 +20,10 @@ from app.webhooks.waiting import WaitingDelivery
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
-from tests.support.meeting import row_lock
+from tests.support.meeting import row_lock, rows_held, waiters
 from tests.support.receiver import Receiver, answer, hang, held
 from tests.support.waiting import LIMIT_SECONDS, until
-from tests.support.webhooks import ALLOWED, emit, subscribed
+from tests.support.webhooks import ALLOWED, count, emit, subscribed
 from workers.deliveries import Deliveries
 
 WORKER = UUID("00000000-0000-4000-8000-000000000001")
@@ -235,6 +235,18 @@ async def test_revoked_while_it_is_sent(made: Made) -> None:
     assert len(made.receiving.received) == 1
 
 
+async def test_what_arrives_while_its_endpoint_is_revoked_stays_delivered(made: Made) -> None:
+    async with rows_held(made.api.control_dsn, "webhook_deliveries") as holder:
+        revoking = asyncio.create_task(made.caller.delete(f"/webhook_endpoints/{made.endpoint}"))
+        await until(waiters)
+        await holder.execute(
+            "UPDATE webhook_deliveries SET status = 'delivered', waiting = false, next_attempt_at = NULL"
+        )
+    assert (await revoking).status_code == 200
+    row = await made.row()
+    assert (row["status"], row["error_message"]) == ("delivered", None)
+
+
 async def test_an_event_dispatched_while_its_endpoint_is_revoked(made: Made) -> None:
     await fetch("UPDATE webhook_endpoints SET revoked_at = now()")
     assert await made.make()
@@ -417,6 +429,28 @@ async def test_what_is_overdue_ends_behind_the_lock_of_its_endpoint(made: Made) 
         assert (await made.row())["status"] == "pending"
     await ending
     assert (await made.row())["status"] == "failed"
+
+
+async def test_what_is_overdue_ends_a_part_at_a_time(made: Made) -> None:
+    """Else the endpoint's row would be locked for long, and with it the dispatch of other teams' events."""
+    (row,) = await fetch(
+        "WITH made AS (INSERT INTO webhook_deliveries"
+        " (webhook_id, endpoint_id, event_type, payload, next_attempt_at, waiting, round_started_at)"
+        " SELECT 'msg_' || n, $1::bigint, 'ping', '{}', now(), true, now() - interval '2 hours'"
+        " FROM generate_series(1, $2::int) n RETURNING id) SELECT max(id) AS last FROM made",
+        made.endpoint,
+        waiting.MOST_ENDED + 500,
+    )
+    async with rows_held(made.api.control_dsn, f"webhook_deliveries WHERE id = {row['last']}"):
+        ending = asyncio.create_task(waiting.end_overdue(made.endpoint, timedelta(hours=1)))
+
+        async def a_part_has_ended() -> bool:
+            return await count(made.endpoint, "failed") == waiting.MOST_ENDED
+
+        await until(a_part_has_ended)
+    await ending
+    assert await count(made.endpoint, "failed") == waiting.MOST_ENDED + 500
+    assert (await made.row())["status"] == "pending", "it has not waited for long"
 
 
 async def test_a_delivery_that_waited_for_another_reason_keeps_its_schedule(made: Made) -> None:

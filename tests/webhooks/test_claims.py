@@ -23,7 +23,7 @@ from tests.support.in_process import lone_api
 from tests.support.meeting import rows_held
 from tests.support.receiver import Received, Receiver, answer
 from tests.support.waiting import until
-from tests.support.webhooks import ALLOWED, emit, path, subscribed
+from tests.support.webhooks import ALLOWED, count, emit, path, subscribed
 from workers.deliveries import Deliveries
 
 Serving = Callable[[], AbstractAsyncContextManager[None]]
@@ -98,6 +98,63 @@ async def wait_all() -> None:
     """The deliveries of every new event wait, due at once. What waited already is left alone: on a slow machine one of
     them is under way for so long that it has been put off."""
     await dispatch(100, first_wait=0)
+
+
+async def wait_for_later(endpoint: int, number: int) -> None:
+    """So many deliveries wait for the endpoint, and are due in an hour."""
+    await fetch(
+        "INSERT INTO webhook_deliveries (webhook_id, endpoint_id, event_type, payload, next_attempt_at, waiting)"
+        " SELECT 'msg_' || n, $1::bigint, 'ping', '{}', now() + interval '1 hour', true"
+        " FROM generate_series(1, $2::int) n",
+        endpoint,
+        number,
+    )
+
+
+async def test_a_revocation_leaves_the_rest_of_a_long_backlog_to_a_worker(
+    serving: Serving, receiving: Receiver, caller: Caller
+) -> None:
+    """Else it would keep the endpoint's row locked for long, and with it the dispatch of other teams' events. It is so
+    too where the receiver hangs, and where nothing is due."""
+    held = Held(receiving, caller)
+    held.let_go.set()
+    await held.subscribe()
+    await wait_for_later(held.endpoint, waiting.MOST_ENDED + 500)
+    await fetch(
+        "UPDATE webhook_endpoints SET slow_failures = 10, circuit_until = now() + interval '1 hour',"
+        " next_attempt_at = now() + interval '1 hour'"
+    )
+    answered = await caller.delete(f"/webhook_endpoints/{held.endpoint}")
+    assert answered.status_code == 200, answered.text
+    assert await count(held.endpoint, "failed") == waiting.MOST_ENDED
+    async with serving():
+        await until(held.delivered)
+
+        async def is_due_no_more() -> bool:
+            return not await fetch("SELECT 1 FROM webhook_endpoints WHERE next_attempt_at IS NOT NULL")
+
+        await until(is_due_no_more)
+    assert receiving.of(held.path) == []
+    (row,) = await fetch("SELECT DISTINCT status, error_message, finished_at IS NULL AS open FROM webhook_deliveries")
+    assert tuple(row) == ("failed", "The endpoint is revoked.", False)
+
+
+async def test_what_is_revoked_while_it_is_claimed_is_due_at_once(receiving: Receiver, caller: Caller) -> None:
+    """And not when the first delivery that is left would have been."""
+    held, worker = Held(receiving, caller), new_uuid()
+    await held.subscribe()
+    await wait_for_later(held.endpoint, waiting.MOST_ENDED + 1)
+    await fetch("UPDATE webhook_endpoints SET next_attempt_at = now()")
+    [before] = await waiting.claim(worker, 10, probes=0)
+    answered = await caller.delete(f"/webhook_endpoints/{held.endpoint}")
+    assert answered.status_code == 200, answered.text
+    await waiting.release(worker, held.endpoint)
+    [after] = await waiting.claim(worker, 10, probes=0)
+    assert (before.revoked, after.revoked, after.id) == (False, True, held.endpoint)
+    await waiting.end_revoked(held.endpoint)
+    await waiting.release(worker, held.endpoint)
+    assert await waiting.claim(worker, 10, probes=0) == []
+    assert await count(held.endpoint, "pending") == 0
 
 
 async def test_a_claim_that_expires_while_its_worker_sends(
