@@ -23,7 +23,8 @@ _ALL_SCOPES = [scope.value for scope in Scope]
 KEY_NAME = "console session"
 """What a session has in place of a key's name."""
 
-# `locked` takes the locks in one order for all; a person's sessions are only written by who has locked the person.
+# `locked` takes the locks in one order for all. Whoever ends sessions has not locked those rows, and takes sessions in
+# an order of its own: where one is locked, it is not noted that it was used, or each could wait for the other.
 _ADMIT = """
 WITH live AS MATERIALIZED (
     SELECT asked.hash AS asked_hash, asked.asked, s.*, clock_timestamp() AS at,
@@ -36,9 +37,12 @@ WITH live AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT c.user_id FROM session_usage c JOIN person p ON p.user_id = c.user_id
     ORDER BY c.user_id FOR NO KEY UPDATE OF c
+), noted AS MATERIALIZED (
+    SELECT s.id, a.at FROM locked JOIN live a ON a.user_id = locked.user_id JOIN sessions s ON s.id = a.id
+    WHERE s.last_used_at < a.at - least($4::interval, make_interval(secs => a.idle_seconds) / 10)
+    FOR NO KEY UPDATE OF s SKIP LOCKED
 ), used AS (
-    UPDATE sessions s SET last_used_at = a.at FROM locked JOIN live a ON a.user_id = locked.user_id
-    WHERE s.id = a.id AND s.last_used_at < a.at - least($4::interval, make_interval(secs => a.idle_seconds) / 10)
+    UPDATE sessions s SET last_used_at = noted.at FROM noted WHERE s.id = noted.id
 ), counted AS (
     UPDATE session_usage c SET
         window_start = CASE WHEN c.window_start > p.at - $3::interval THEN c.window_start ELSE p.at END,

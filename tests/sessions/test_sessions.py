@@ -89,6 +89,17 @@ async def test_use_keeps_a_session_from_becoming_idle(shared: LoneApi, person: P
     assert row["expires_at"] == ends, "it ends when it was to end"
 
 
+async def test_a_session_that_is_being_ended_holds_up_no_request(shared: LoneApi, person: Person) -> None:
+    """Where the two waited for each other, all requests that were let in together would fail."""
+    await execute("UPDATE sessions SET last_used_at = now() - interval '5 minutes' WHERE user_id = $1", person.user_id)
+    used = "SELECT last_used_at > now() - interval '4 minutes' FROM sessions WHERE user_id = $1"
+    async with rows_held(shared.control_dsn, f"sessions WHERE user_id = {person.user_id}"):
+        data_of(await person.get("/sessions"))
+        assert not await fetch_scalar(bool, used, person.user_id)
+    data_of(await person.get("/sessions"))
+    assert await fetch_scalar(bool, used, person.user_id)
+
+
 async def test_the_sessions_of_a_person(shared: LoneApi) -> None:
     caller = await shared.caller()
     one, other = [await sign_in(shared.http, shared.control_dsn, caller) for _ in range(2)]
