@@ -40,6 +40,7 @@ POSTGRES = {
     "only psql can send": [
         "COPY t FROM stdin;\n1\t'it''s\n\\.",
         "COPY t (a) FROM STDIN WITH (FORMAT csv);\na;b\n\\.\n",
+        "SELECT '\\'; COPY t FROM stdin;",
     ],
     "nobody is there to take it": ["COPY t TO STDOUT"],
     "file of the server": ["COPY t FROM '/etc/passwd'", "COPY (SELECT 1) TO '/tmp/x'"],

@@ -27,7 +27,8 @@ def set_aside(text: str, *, most: int) -> tuple[str, list[MetaCommand]]:
     done = at = 0
     while (line := _next_line_for_psql(text, at)) is not None:
         start, end = line
-        if text[start] == "\\":
+        # Where nothing follows COPY … FROM stdin, its rows begin at the end of the text.
+        if text.startswith("\\", start):
             name = re.match(r"\\[^\s]*", text[start:end])
             assert name is not None
             if len(found) == most:
