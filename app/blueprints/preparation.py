@@ -88,9 +88,10 @@ def _prepare(
 
 
 def secrets_of(definitions: Mapping[str, Any] | None, values: Mapping[str, Any] | None) -> Secrets:
-    """The secret values that an engine's message may quote."""
+    """The secret values that an engine's message may quote. One that is given as null is the default."""
+    given = {name: value for name, value in (values or {}).items() if value is not None}
     found = {
-        name: (values or {}).get(name, definition.default)
+        name: given.get(name, definition.default)
         for name, definition in check_definitions(definitions).items()
         if definition.secret
     }

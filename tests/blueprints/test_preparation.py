@@ -233,6 +233,15 @@ def test_secret_values_are_in_no_log_text(dialect: Engine) -> None:
     assert message == "syntax error near '***' and ***, shown"
 
 
+@pytest.mark.parametrize("values", [{"p": None}, {}, None])
+def test_a_default_that_is_secret_is_hidden(values: dict[str, Any] | None) -> None:
+    """Whether its variable isn't given, or given as null."""
+    definitions = {"p": {"type": "string", "secret": True, "default": "hunter2's"}}
+    [statement] = prepare("SELECT {{p}}", Engine.POSTGRES, definitions, values)
+    assert "hunter2''s" in statement.text
+    assert secrets_of(definitions, values).hide("near 'hunter2''s'") == "near '***'"
+
+
 @each_engine
 def test_values_make_no_script_of_any_length(dialect: Engine) -> None:
     """A megabyte of script with a megabyte of value would be hundreds of gigabytes."""
