@@ -25,6 +25,8 @@ HOSTILE = {
     "blocks": "CREATE PROCEDURE p() " + "BEGIN " * N + "END; " * N,
     "executable comments": "/*!50000 " * N,
     "delimiter lines": "DELIMITER a\n" * N,
+    "delimiters in one word": "DELIMITER a\n" + "ba" * N * 5,
+    "delimiters that begin comments": "DELIMITER #\n" + "a#" * N * 5,
     "placeholders": "SELECT " + "{{a}}, " * N + "1",
     "backslashes": "\\x\n" * N,
     "copies": "COPY t FROM stdin;\n" * N,

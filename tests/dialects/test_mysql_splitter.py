@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pymysql.constants import CLIENT
 
 from app.dialects.errors import SqlError
-from app.dialects.mysql.lexer import tokens
+from app.dialects.mysql.lexer import Lexer, tokens
 from app.dialects.mysql.splitter import SplitStatement, split
 from app.dialects.tokens import TokenKind
 from tests.servers import RunningServer
@@ -96,6 +96,19 @@ def test_delimiters() -> None:
     )
 
     assert _texts(script) == ["SELECT 1", "SELECT a$b", "SELECT '//'", "SELECT 1", "SELECT 2", "SELECT 3"]
+
+
+def test_a_delimiter_is_found_before_what_it_would_begin() -> None:
+    assert _texts("DELIMITER '\nSELECT 1'SELECT 2'") == ["SELECT 1", "SELECT 2"]
+    assert _texts("DELIMITER #\nSELECT 1# SELECT 2#SELECT 3") == ["SELECT 1", "SELECT 2", "SELECT 3"]
+    assert _texts("DELIMITER end\nSELECT 1endSELECT b_end_cend") == ["SELECT 1", "SELECT b_", "_c"]
+
+
+def test_a_word_that_delimiters_cut_is_read_once() -> None:
+    """A word's end is found by a regular expression, whose work nobody counts: found again at each cut, it takes longer
+    than a test may."""
+    lexer = Lexer("ba" * 600_000, delimiter="a")
+    assert sum(1 for _ in iter(lexer.next, None)) == 1_200_000
 
 
 @pytest.mark.parametrize("script", ["DELIMITER\nSELECT 1", "DELIMITER \\\nSELECT 1"])

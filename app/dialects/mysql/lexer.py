@@ -24,6 +24,8 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BEGINNING = re.compile(r"[^\s]|[\u0080-\U0010ffff]")
+"""The first character of a token: none but ASCII's white space stands between two."""
 _KINDS = {
     "word": TokenKind.WORD,
     "string": TokenKind.STRING,
@@ -46,44 +48,50 @@ class Lexer:
         self.delimiter = delimiter
         self.comment_start: int | None = None
         """Where the executable comment began that the next token is in."""
+        self._word_end = 0
+        """The end of the last word, whether or not a delimiter cuts it: up to there nothing is read again."""
 
     def next(self) -> Token | None:
         """None at the end. Raises `SqlError` at what is never closed, or is read differently by some servers."""
         text = self.text
-        match = _TOKENS.search(text, self.at)
-        if match is None:
+        beginning = _BEGINNING.search(text, self.at)
+        if beginning is None:
             if self.comment_start is not None:
                 raise SqlError(self.comment_start, "the executable comment that begins here is never closed")
             self.at = len(text)
             return None
-        start, end = match.span()
-        if self.delimiter and (cut := self._delimiter(match, start, end)) is not None:
-            if cut == start:
-                self.at = start + len(self.delimiter)
-                return Token(TokenKind.DELIMITER, start, self.at)
-            end = cut
+        start = beginning.start()
+        # Looked for first: what begins with it may be a literal or a comment that is as long as the script.
+        if self.delimiter and text.startswith(self.delimiter, start):
+            self.at = start + len(self.delimiter)
+            return Token(TokenKind.DELIMITER, start, self.at)
+        group, end = self._read(start)
         self.at = end
-        group = match.lastgroup
-        assert group is not None
         if group == "open":
             return self._open(start, end)
         if group == "close":
             return self._close(start, end)
         if group == "unclosed":
-            raise SqlError(start, f"the {_UNCLOSED[match.group()]} that begins here is never closed")
+            raise SqlError(start, f"the {_UNCLOSED[text[start:end]]} that begins here is never closed")
         if self.comment_start is not None and group != "comment" and "*/" in text[start:end]:
             message = "`*/` inside a literal or line comment within an executable comment: servers read it differently"
             raise SqlError(start, message)
         return Token(_KINDS[group], start, end)
 
-    def _delimiter(self, match: re.Match[str], start: int, end: int) -> int | None:
-        """Where the delimiter cuts the match; literals, names and comments hide it."""
-        if match.lastgroup == "word":
-            found = self.text.find(self.delimiter, start, end + len(self.delimiter) - 1)
-            return found if found != -1 and found < end else None
-        if self.text.startswith(self.delimiter, start):
-            return start
-        return None
+    def _read(self, start: int) -> tuple[str, int]:
+        """The kind of the token that begins there, and its end. The delimiter cuts words; literals, names and comments
+        hide it."""
+        if start >= self._word_end:
+            match = _TOKENS.match(self.text, start)
+            assert match is not None, "any character is a symbol at least"
+            assert match.lastgroup is not None
+            if match.lastgroup != "word":
+                return match.lastgroup, match.end()
+            self._word_end = match.end()
+        end = self._word_end
+        if self.delimiter and (cut := self.text.find(self.delimiter, start, end + len(self.delimiter) - 1)) != -1:
+            end = cut
+        return "word", end
 
     def _open(self, start: int, end: int) -> Token:
         if self.comment_start is not None:
