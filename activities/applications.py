@@ -14,7 +14,7 @@ from app.credentials import restoring
 from app.databases import records as databases
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
-from app.engines.base import CredentialsRefused, EngineError
+from app.engines.base import CredentialsRefused, EngineError, LoginRefused
 from app.hosts.adapters import Adapters, HostRemoved
 from app.quotas.plans import Plans
 from app.store.locks import applications_lock
@@ -71,12 +71,13 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
             return
         try:
             await running.carry_out(self._box, adapter, tenant, record, may_run=may_run)
-        except CredentialsRefused:
-            with contextlib.suppress(CredentialsRefused):
-                await restoring.restore(self._plans, self._box, adapter, database.uuid)
-            # Read again: they may have been rotated.
-            tenant = tenant_of(await _database_of(record), self._box)
-            await running.carry_out(self._box, adapter, tenant, record, may_run=may_run, restorable=False)
+        except LoginRefused as error:
+            if isinstance(error, CredentialsRefused):
+                with contextlib.suppress(CredentialsRefused):
+                    await restoring.restore(self._plans, self._box, adapter, database.uuid)
+            # Read again: while the script was prepared they may have been rotated, or the database closed.
+            tenant, now = tenant_of(await _database_of(record), self._box), await _known(record.id)
+            await running.carry_out(self._box, adapter, tenant, now, may_run=may_run, restorable=False)
 
 
 async def _known(application: int) -> ApplicationRecord:

@@ -22,7 +22,7 @@ from app.blueprints.preparation import PreparedStatement, secrets_of
 from app.contracts.base import DatabaseStatus
 from app.core.errors import AppError
 from app.core.secrets import SecretBox
-from app.engines.base import CredentialsRefused, EngineAdapter, EngineError, LoginRefused, Tenant
+from app.engines.base import EngineAdapter, EngineError, LoginRefused, Tenant
 from app.engines.errors import StatementFailed, StatementUncertain
 from app.engines.registry import ADAPTERS
 from app.engines.scripts import ScriptEnd, ScriptSession
@@ -40,7 +40,7 @@ async def carry_out(
     restorable: bool = True,
 ) -> None:
     """Leaves the application ended, unless it raises: `EngineError` when the host is in the way, `LockLost` when
-    another attempt is, and, where the credentials are `restorable`, `CredentialsRefused` before anything has started.
+    another attempt is, and, where the credentials may be `restorable`, `LoginRefused` before anything has started.
     Call it under the applications' lock of the database."""
     journal = Journal(record, await claim(record))
     record = await remove_scratch(adapter, journal, record)
@@ -61,8 +61,8 @@ async def carry_out(
         log = Log(journal, statements, hide)
         try:
             await _Run(adapter, tenant, record, journal, ending, statements, log).run()
-        except LoginRefused as error:
-            if restorable and isinstance(error, CredentialsRefused):
+        except LoginRefused:
+            if restorable:
                 raise
             await ending.fail("The database doesn't let its own credentials in. Nothing was changed.")
 

@@ -1,0 +1,50 @@
+"""Attempts at an application, taken one at a time by the test, at moments of its choice."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from activities.applications import ApplicationActivitiesOnHosts
+from app.contracts.applications import ApplicationStatus
+from app.engines.base import Tenant
+from app.engines.scripts import ScriptSession
+from tests.applications.support import TWO_TABLES, ask, seen, tables
+from tests.credentials.stepped import Stepped
+from tests.quotas.bench import bench
+from tests.servers import RunningServer
+from tests.support.answers import data_of
+
+
+async def test_a_rotation_while_the_script_is_prepared(
+    control_dsn: str, postgres_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The role that the attempt has read may log in no more."""
+    async with bench(control_dsn, postgres_server) as on_bench:
+        stepped = Stepped(on_bench, await on_bench.api.caller())
+        made = await stepped.created("postgres")
+        application = await ask(stepped.caller, made, TWO_TABLES, wait=False)
+        adapter = await on_bench.adapters.of_host((await on_bench.record(made)).host_id)
+        open_session = adapter.script_session
+        logins: list[str] = []
+        rotations: list[Any] = []
+
+        @asynccontextmanager
+        async def rotated_before(tenant: Tenant, seconds: float) -> AsyncIterator[ScriptSession]:
+            logins.append(tenant.login or tenant.name)
+            if not rotations:
+                path = f"/databases/{made['uuid']}/credential_rotations"
+                async with stepped.asked("POST", path, {"overlap_seconds": 0}) as waiting:
+                    rotations.append(data_of(await stepped.answered(waiting, made)))
+            async with open_session(tenant, seconds) as session:
+                yield session
+
+        monkeypatch.setattr(adapter, "script_session", rotated_before)
+        steps = ApplicationActivitiesOnHosts(on_bench.plans, on_bench.box, on_bench.adapters)
+        result = await steps.apply_blueprint(application["id"])
+        after = await seen(stepped.caller, application)
+        assert result.status is ApplicationStatus.COMPLETED, after
+        [rotation] = rotations
+        assert logins == [made["db_name"], rotation["db_username"]]
+        assert await tables({**made, "connection_string": rotation["connection_string"]}) == ["a", "b"]
