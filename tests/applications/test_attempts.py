@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -10,9 +11,10 @@ from activities.applications import ApplicationActivitiesOnHosts
 from app.contracts.applications import ApplicationStatus
 from app.engines.base import Tenant
 from app.engines.scripts import ScriptSession
+from app.store.session import fetch
 from tests.applications.support import TWO_TABLES, ask, seen, tables
 from tests.credentials.stepped import Stepped
-from tests.quotas.bench import bench
+from tests.quotas.bench import REGION, bench
 from tests.servers import RunningServer
 from tests.support.answers import data_of
 
@@ -48,3 +50,20 @@ async def test_a_rotation_while_the_script_is_prepared(
         [rotation] = rotations
         assert logins == [made["db_name"], rotation["db_username"]]
         assert await tables({**made, "connection_string": rotation["connection_string"]}) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("began", "milliseconds"), [("now() - interval '30 days'", 2**31 - 1), ("NULL", None)])
+async def test_one_ends_however_long_ago_it_began(
+    control_dsn: str, postgres_server: RunningServer, began: str, milliseconds: int | None
+) -> None:
+    """Its host may have been away for weeks; one that nothing of was begun took no time."""
+    async with bench(control_dsn, postgres_server) as on_bench:
+        caller = await on_bench.api.caller()
+        made = (await caller.create(region=REGION)).json()["data"]
+        await on_bench.steps.create_database(UUID(made["uuid"]))
+        application = await ask(caller, made, TWO_TABLES, wait=False)
+        await fetch(f"UPDATE blueprint_applications SET started_at = {began} WHERE id = $1", application["id"])
+        steps = ApplicationActivitiesOnHosts(on_bench.plans, on_bench.box, on_bench.adapters)
+        await steps.abandon_application(application["id"])
+        after = await seen(caller, application)
+        assert (after["status"], after["total_duration_ms"]) == ("failed", milliseconds)

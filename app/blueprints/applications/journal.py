@@ -26,9 +26,11 @@ from app.store.session import execute, fetch_all, fetch_value, transaction
 _PATIENCE_SECONDS = 20.0
 _RETRY_SECONDS = 0.5
 _SHOWN_EVERY_SECONDS = 1.0
+# The most that the column holds are 25 days. `least` alone would take that for one that never began, too.
 _ENDED = (
     "status = $3, error_message = $4, completed_at = now(), values_sealed = NULL, session_reference = NULL,"
-    " total_duration_ms = round(1000 * extract(epoch FROM clock_timestamp() - started_at))"
+    " total_duration_ms = CASE WHEN started_at IS NOT NULL"
+    " THEN least(round(1000 * extract(epoch FROM clock_timestamp() - started_at)), 2147483647) END"
 )
 
 
