@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from app.audit.drafts import note
+from app.auth.keys import check_expiry
 from app.auth.principal import Principal
 from app.contracts.base import DatabaseStatus
 from app.contracts.credentials import RotationStatus
@@ -126,8 +127,8 @@ async def add_user(
     plans: Plans, box: SecretBox, principal: Principal, database: UUID, request: CreateDatabaseUser
 ) -> Accepted:
     """Adds a user to the database. The subject is the database and the user. Raises `NotFound`, `DatabaseNotActive`,
-    `UserExists`, `PlanLimitExceeded`, or `InvalidField` for an end that has passed and for connections that aren't
-    left."""
+    `UserExists`, `PlanLimitExceeded`, or `InvalidField` for an end that has passed or is out of the calendar, and for
+    connections that aren't left."""
     record = await records.get_owned(database, principal.team_ids, lock=True)
     return await _add_user(plans, box, record, request)
 
@@ -139,8 +140,10 @@ async def add_user_to_any(plans: Plans, box: SecretBox, database: UUID, request:
 
 async def _add_user(plans: Plans, box: SecretBox, record: DatabaseRecord, request: CreateDatabaseUser) -> Accepted:
     _expect_active(record)
-    if request.expires_at is not None and request.expires_at <= utc_now():
-        raise InvalidField("expires_at", "This moment has passed.")
+    if request.expires_at is not None:
+        if request.expires_at <= utc_now():
+            raise InvalidField("expires_at", "This moment has passed.")
+        check_expiry(request.expires_at)
     existing = await users.list_of(record.id)
     for user in existing:
         if user.name == request.name:

@@ -188,6 +188,7 @@ async def test_a_create_that_was_sent_twice(caller: Caller) -> None:
         ({"connection_limit": 10}, "connection_limit"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
         ({"expires_at": "2120-01-01T00:00:00"}, "expires_at"),
+        ({"expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at"),
         ({"password": "mine"}, "password"),
     ],
 )
