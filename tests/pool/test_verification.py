@@ -64,6 +64,21 @@ async def test_those_that_refuse_their_tenant_are_thrown_away(pooled: RunningSer
     await until(lambda: _none(left, [locked, dropped]))
 
 
+async def test_one_that_finds_no_connection_is_kept(pooled: RunningService) -> None:
+    """A host that is full for a moment says nothing of what is on it."""
+    crowded, *_ = await full(POOL_SIZE)
+    role = (await names())[crowded]
+    server = await asyncpg.connect(pooled.postgres.admin_dsn)
+    try:
+        limit = await server.fetchval("SELECT rolconnlimit FROM pg_roles WHERE rolname = $1", role)
+        await server.execute(f"ALTER ROLE {role} CONNECTION LIMIT 0")
+        await verify_all(pooled)
+        await server.execute(f"ALTER ROLE {role} CONNECTION LIMIT {limit}")
+    finally:
+        await server.close()
+    assert crowded in await ready()
+
+
 async def test_a_host_that_is_away_loses_none_of_them(pooled: RunningService) -> None:
     members = await full(POOL_SIZE)
     adapters = OfHostsThatAreAway(pooled.box)

@@ -10,7 +10,7 @@ from app.core.secrets import SecretBox
 from app.databases.passwords import password_place
 from app.databases.pool.members import discard_member
 from app.databases.pooled import UnverifiedMember, record_verified, unverified_members
-from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Tenant
+from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Tenant, TenantFull
 from app.hosts.adapters import Adapters, HostRemoved
 from app.hosts.loads import mark_recovered, mark_sick
 
@@ -51,6 +51,9 @@ async def _verify_one(box: SecretBox, adapter: EngineAdapter, one: UnverifiedMem
         await adapter.log_in(Tenant(name=one.engine_name, password=password, marker=marker(one.uuid)))
     except HostUnavailable:
         raise
+    except TenantFull:
+        # Nobody uses it: its host has no connection left at the moment. Another run tries it again.
+        return
     except EngineError as fault:
         if await discard_member(one.uuid):
             log.warning("pool_member_broken", database=str(one.uuid), reason=str(fault))
