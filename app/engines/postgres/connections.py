@@ -12,7 +12,7 @@ from app.core.tracing.spans import SpanKind, span
 from app.engines.base import AdminAddress
 from app.engines.naming import check_name
 from app.engines.postgres.encryption import Encryption
-from app.engines.postgres.errors import translated, translated_login
+from app.engines.postgres.errors import translated, translated_entry, translated_login
 from app.engines.postgres.wire import metered
 from app.engines.steps import statement_span
 
@@ -158,18 +158,18 @@ class PostgresConnections:
 
     @asynccontextmanager
     async def admin_in(self, database: str) -> AsyncIterator[Any]:
-        """The administrator inside a tenant's database, for a few catalog statements only."""
-        with translated(self.host):
+        """The administrator inside a tenant's database, for a few catalog statements only. Raises `TenantFull`."""
+        with translated_entry(self.host):
             connection = await self._connect(database=database, server_settings=self._settings)
-            try:
-                yield connection
-            finally:
-                await _finish(connection)
+        async with self._finishing(connection):
+            yield connection
 
     @asynccontextmanager
     async def admin_alone(self) -> AsyncIterator[Any]:
         """A connection of the administrator outside the pool, for work that may not wait for the pool."""
-        async with self.admin_in(self.target()["database"]) as connection:
+        with translated(self.host):
+            connection = await self._connect(server_settings=self._settings)
+        async with self._finishing(connection):
             yield connection
 
     @asynccontextmanager
@@ -180,11 +180,8 @@ class PostgresConnections:
         `LoginRefused`."""
         with translated_login(self.host), span("log in", SpanKind.CLIENT):
             connection = await self._connect(user=user, password=password, database=name, server_settings=settings)
-        with translated(self.host):
-            try:
-                yield connection
-            finally:
-                await _finish(connection)
+        async with self._finishing(connection):
+            yield connection
 
     async def unprivileged(
         self, user: str, password: str, *, database: str, server_settings: dict[str, str], **options: Any
@@ -200,6 +197,15 @@ class PostgresConnections:
                 connection_class=_BoundedConnection,
                 **options,
             )
+
+    @asynccontextmanager
+    async def _finishing(self, connection: Any) -> AsyncIterator[None]:
+        """Closes the connection after the block. Translates errors inside it."""
+        with translated(self.host):
+            try:
+                yield
+            finally:
+                await _finish(connection)
 
     async def _ready(self) -> Any:
         async with self._opening:

@@ -28,6 +28,8 @@ _CHANGED = {
     "28P01",  # wrong password
     "58P01",  # a library that the role itself asked for in local_preload_libraries
 }
+# The server's own name of where it refuses a login to a database that is full: the messages are in its language.
+_DATABASE_IS_FULL = ("53300", "CheckMyDatabase")
 LOCK_NOT_AVAILABLE = "55P03"
 UNRECOGNIZED_PARAMETER = "42704"
 
@@ -59,6 +61,19 @@ def translated_login(host: str) -> Iterator[None]:
         if error.code in _REFUSED:
             raise LoginRefused(str(error), code=error.code) from error
         if error.code == "53300":
+            raise TenantFull(str(error), code=error.code) from error
+        raise
+
+
+@contextmanager
+def translated_entry(host: str) -> Iterator[None]:
+    """The same around a login of the administrator to a tenant's database. Raises `TenantFull` where that has no
+    connection left: the host has others, and did answer."""
+    try:
+        with translated(host):
+            yield
+    except HostUnavailable as error:
+        if (error.code, getattr(error.__cause__, "server_source_function", None)) == _DATABASE_IS_FULL:
             raise TenantFull(str(error), code=error.code) from error
         raise
 
