@@ -12,7 +12,9 @@ from app.engines import dumping as dumping_module
 from app.engines.base import EngineError, HostUnavailable
 from app.engines.dumping import DumpRefused
 from app.engines.mysql import connection
+from app.engines.mysql.accounts import LOAD_PURPOSE
 from app.engines.mysql.connections import MySQLConnections
+from app.engines.mysql.dumps.accounts import reading_session
 from app.engines.mysql.dumps.tables import TableList, table_ids
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool, until_left
@@ -274,6 +276,22 @@ async def test_a_dump_that_is_broken_off_leaves_nothing(host: EngineHost) -> Non
             with pytest.raises(EngineError, match="another dump"):
                 await dumped(host, tenant)
         await until_left(host, tenant)
+
+
+async def test_the_sessions_of_a_dump_may_be_idle_for_as_long_as_it_takes(host: EngineHost) -> None:
+    """A host may end idle sessions after minutes, and with them the lock by which others see that a dump lives."""
+    connections = MySQLConnections(host.administrator)
+    async with tenants(host) as [tenant]:
+        try:
+            async with (
+                connections.extra() as administrator,
+                reading_session(connections, administrator, tenant, LOAD_PURPOSE) as session,
+            ):
+                for one in (administrator, session):
+                    seconds = await one.run("SELECT @@SESSION.wait_timeout")
+                    assert seconds == [(connection.LONGEST_IDLE_SECONDS,)]
+        finally:
+            await connections.close()
 
 
 async def test_a_dump_whose_session_ends_fails(host: EngineHost) -> None:

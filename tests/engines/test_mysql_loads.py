@@ -9,6 +9,7 @@ import pytest
 
 from app.engines.base import Access, LoginRefused, Tenant
 from app.engines.dumping import DumpFormat, DumpRefused, LoadRefused
+from app.engines.mysql.connection import LONGEST_IDLE_SECONDS
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.dumps import long_rows, relay, statements
 from app.engines.mysql.dumps.long_rows import LongRow
@@ -148,6 +149,14 @@ async def test_a_load_that_died_in_a_revoked_tenant_is_closed(host: EngineHost) 
         with pytest.raises((ConnectionError, RefusedError)):
             await session.run("SELECT 1")
         assert not await accepted(host, tenant, login_of(tenant))
+
+
+async def test_a_load_may_wait_for_its_dump_for_as_long_as_it_takes(host: EngineHost) -> None:
+    async with tenants(host) as [tenant]:
+        lines = ("CREATE TABLE seen (seconds BIGINT);", "INSERT INTO seen SELECT @@SESSION.wait_timeout;")
+        await host.adapter.load(tenant, form_of(host), hostile(tenant, *lines))
+        async with session_of(host, tenant) as session:
+            assert await session.run("SELECT seconds FROM seen") == [(LONGEST_IDLE_SECONDS,)]
 
 
 async def test_nothing_in_a_dump_reaches_a_shell_a_file_or_another_database(host: EngineHost, tmp_path: Path) -> None:

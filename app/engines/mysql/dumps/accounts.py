@@ -78,6 +78,8 @@ async def reading_session(
     if row is None:
         raise EngineError(f"{tenant.name} is not on this host")
     lock = f"{row.lock_name}-{purpose}"
+    # While rows are read, for hours maybe, it does nothing but hold the lock.
+    await administrator.stay_open()
     if await administrator.run("SELECT GET_LOCK(%s, %s)", (lock, BUSY_SECONDS)) != [(1,)]:
         raise EngineError(f"{tenant.name} is being read by another {purpose} already")
     account = helper_name(tenant.name, purpose)
@@ -92,6 +94,7 @@ async def reading_session(
         thread = session.thread_id()
         try:
             await session.run(_SESSION.format(seconds=LOCK_SECONDS))
+            await session.stay_open()
             yield session
         finally:
             session.close()

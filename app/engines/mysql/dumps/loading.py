@@ -38,6 +38,9 @@ async def load(
     the server's name in messages."""
     if form.layout != LAYOUT or form.flavour != session.flavour.name:
         raise LoadRefused(f"this is a dump of {form.flavour} ({form.layout}), and the server is {session.flavour.name}")
+    with translated(host):
+        # A dump that comes from another server may have nothing to say for hours: it looks through a table's documents.
+        await session.stay_open()
     first = await anext(chunks, b"")
     header = _HEADER.match(first)
     if header is None:
