@@ -1,6 +1,7 @@
 """The last backup of a deleted database, without which its data is not destroyed."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from uuid import UUID
 
 import msgspec
@@ -20,12 +21,21 @@ from app.databases.records import DatabaseRecord
 from app.operations import ends
 from app.operations.kinds import OperationStatus
 from app.operations.reasons import ReasonCode
-from app.store.session import fetch_all, fetch_value, transaction
+from app.store.session import fetch_all, fetch_scalar, fetch_value, transaction
+
+_FIRST_PAUSE = timedelta(seconds=30)
+_LONGEST_PAUSE = timedelta(hours=1)
+_MOST_DOUBLINGS = 7
+"""After so many the pause is the longest."""
 
 # The final backup of this deletion: one from before an undeletion lacks what was written since.
 _LATEST = """
 SELECT b.uuid FROM backups b JOIN databases d ON d.id = b.database_id
 WHERE d.uuid = $1 AND b.kind = 'final' AND b.created_at >= d.deleted_at ORDER BY b.id DESC LIMIT 1
+"""
+_FAILURES = """
+SELECT count(*) FROM backups b JOIN databases d ON d.id = b.database_id
+WHERE d.uuid = $1 AND b.kind = 'final' AND b.status = 'failed' AND b.created_at >= d.deleted_at
 """
 _COMPLETED = """
 SELECT DISTINCT ON (d.uuid) d.uuid AS database, b.uuid AS backup FROM backups b JOIN databases d ON d.id = b.database_id
@@ -39,7 +49,7 @@ class FinalBackupPending(Exception):
 
 
 class FinalBackupFailed(FinalBackupPending):
-    """The last attempt at it has failed, and another one is asked for."""
+    """The last backup has failed, and another one is asked for, at once or after a pause."""
 
 
 class FinalBackups:
@@ -63,8 +73,8 @@ class FinalBackups:
 
     async def expect_made(self, database: UUID) -> None:
         """Checks, before anything is destroyed, that there is a final backup. Raises `FinalBackupPending` while the
-        destruction has to wait; a backup that failed is asked for again. One that was cancelled by an operator, or has
-        been deleted since, is waived."""
+        destruction has to wait; a backup that failed is asked for again, after a pause. One that was cancelled by an
+        operator, or has been deleted since, is waived."""
         failed = False
         async with transaction():
             record = await databases.find_for_update(database)
@@ -78,7 +88,7 @@ class FinalBackups:
             ):
                 return
             failed = latest is not None and latest.status is BackupStatus.FAILED
-            if latest is None or failed:
+            if latest is None or (failed and await _may_follow(latest, database)):
                 await self._request(record)
         raise FinalBackupFailed("the final backup failed") if failed else FinalBackupPending("no final backup yet")
 
@@ -126,6 +136,14 @@ class _Completed(msgspec.Struct, frozen=True):
 async def completed_of(deleted: Sequence[UUID]) -> dict[UUID, UUID]:
     """The final backups of these deleted databases that are completed, by database."""
     return {one.database: one.backup for one in await fetch_all(_Completed, _COMPLETED, list(deleted))}
+
+
+async def _may_follow(failed: BackupRecord, database: UUID) -> bool:
+    """Whether the pause after a final backup that failed is over. It doubles with each failure since the deletion: what
+    can't be dumped fails at once, and each failure is an operation and an event."""
+    failures = await fetch_scalar(int, _FAILURES, database)
+    pause = min(_FIRST_PAUSE * 2 ** min(failures - 1, _MOST_DOUBLINGS), _LONGEST_PAUSE)
+    return bool(failed.read_at - failed.changed_at >= pause)
 
 
 async def _latest(database: UUID) -> BackupRecord | None:

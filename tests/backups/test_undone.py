@@ -7,8 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from app.backups import ends
 from app.backups.admission import BackupLimits, admit_waiting
-from app.backups.final import FinalBackupPending, FinalBackups
+from app.backups.final import FinalBackupFailed, FinalBackupPending, FinalBackups
 from app.backups.requests import request_backup
 from app.backups.restores import in_place, records
 from app.contracts.backups import BackupKind, BackupStatus
@@ -82,6 +83,29 @@ async def test_what_ended_with_an_earlier_deletion_waives_nothing(lone: LoneApi)
         await service.delete_any(DEFAULT_PLANS, database, _GRACE)
     await _revoked(database)
     with pytest.raises(FinalBackupPending):
+        await finals.expect_made(database)
+
+
+async def test_one_that_fails_again_and_again_is_asked_for_less_and_less_often(lone: LoneApi) -> None:
+    """As of a database with a view of a table that is gone."""
+    _, database = await active(lone)
+    finals = FinalBackups(TERMS)
+    await _delete(database)
+    await _request(finals, database)
+    pauses = [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
+    for shorter, pause in zip([0, *pauses[:7], 1920], pauses, strict=True):
+        [failing] = await fetch("SELECT uuid FROM backups WHERE status = 'pending'")
+        await ends.fail(failing["uuid"], "a view is of a table that is gone")
+        for seconds, asked in ((shorter, False), (pause, True)):
+            await fetch(
+                "UPDATE backups SET changed_at = now() - make_interval(secs => $2) WHERE uuid = $1",
+                failing["uuid"],
+                seconds,
+            )
+            with pytest.raises(FinalBackupFailed):
+                await finals.expect_made(database)
+            assert bool(await fetch("SELECT 1 FROM backups WHERE status = 'pending'")) is asked
+    with pytest.raises(FinalBackupPending, match="no final backup yet"):
         await finals.expect_made(database)
 
 

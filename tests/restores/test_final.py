@@ -65,7 +65,10 @@ async def test_one_that_failed_is_asked_for_again_and_an_operator_waives_it(
     database = UUID(made["uuid"])
     data_of(await caller.delete(f"/databases/{database}"))
     assert await refusal(steps, database) == FINAL_BACKUP_PENDING
-    await fetch("UPDATE backups SET status = 'failed' WHERE database_uuid = $1", database)
+    await fetch(
+        "UPDATE backups SET status = 'failed', changed_at = now() - interval '1 minute' WHERE database_uuid = $1",
+        database,
+    )
     assert await refusal(steps, database) == FINAL_BACKUP_FAILED
     assert len(await fetch("SELECT 1 FROM backups WHERE database_uuid = $1", database)) == 2
     await final.waive(database)
