@@ -161,6 +161,22 @@ async def test_a_restore_waits_for_no_scheduled_backup_without_a_worker(
     assert [one["type"] for one in ended] == (["backup"] if goes else [])
 
 
+async def test_a_restore_does_not_wait_for_a_scheduled_backup_that_loses_its_worker(lone: LoneApi) -> None:
+    caller, database = await active(lone)
+    source = await add_backup(await database_row(str(database)), kind=BackupKind.MANUAL, format=_DUMPED, quotas="{}")
+    async with transaction():
+        taken = (await request_backup(await row(database), BackupKind.SCHEDULED)).record.uuid
+    assert await admit_waiting(BackupLimits()) == 1
+    await fetch("UPDATE backups SET status = 'running', attempts = 1, beat_at = now() WHERE uuid = $1", taken)
+    await _closed(caller, database, source)
+    assert await status_of(taken) == "running"
+    await fetch("UPDATE backups SET beat_at = NULL WHERE uuid = $1", taken)
+    [restoration] = await fetch("SELECT uuid FROM restorations")
+    assert not await in_place.back_up_first(DEFAULT_PLANS, restoration["uuid"])
+    assert await status_of(taken) == "cancelled"
+    assert await admit_waiting(BackupLimits()) == 1
+
+
 @pytest.mark.parametrize("way", ["cancelled", "deleted", "host lost"])
 async def test_the_workflow_that_was_begun_anew_learns_of_the_end(lone: LoneApi, way: str) -> None:
     caller, database = await active(lone)

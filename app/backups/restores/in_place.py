@@ -173,6 +173,8 @@ async def back_up_first(plans: Plans, restoration: UUID) -> bool:
             requested = await request_backup(record, BackupKind.BEFORE_RESTORE)
             await records.note_before(restoration, requested.record.uuid)
             return False
+        # At each look: a scheduled one that was being taken may have lost its worker since.
+        await ends.end_unattended(record.id)
     return await is_backed_up(found)
 
 
