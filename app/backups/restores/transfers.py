@@ -148,13 +148,12 @@ class Transfers:
             return await load_backup(self._store, record, adapter, tenant, becomes=becomes, through=progress.counted)
 
     async def _clone(self, source: UUID, adapter: EngineAdapter, tenant: Tenant, workflow_id: str | None) -> LoadReport:
-        record = await databases.find(source)
-        if record is None or record.status is DatabaseStatus.DELETED:
-            raise SourceGone("the database that is cloned was deleted")
-        if record.restoring_at is not None:
-            raise SourceUnavailable("the database that is cloned is being restored itself")
+        record = await _source(source)
         progress = Progress(workflow_id, await storage_of(record.id))
         async with self._dump(record) as dump, progress.reported():
+            # A restore may have closed and emptied it since its row was read: what is dumped isn't whole then.
+            if (await _source(source)).access_revision != record.access_revision:
+                raise SourceUnavailable("the database that is cloned was closed or opened when its dump began")
             await adapter.load(tenant, dump.format, progress.counted(of_source(dump.chunks())))
             with blaming_source():
                 dumped = await dump.contents()
@@ -238,6 +237,16 @@ async def _take_turn(lock: TransfersLock, found: RestorationRecord) -> None:
         await lock.keep_clones_waiting(found.source)
     except LockBusy:
         raise SourceBusy("another clone of the database is being made") from None
+
+
+async def _source(source: UUID) -> DatabaseRecord:
+    """The database that is cloned. Raises `SourceGone`; `SourceUnavailable` while it is not whole."""
+    record = await databases.find(source)
+    if record is None or record.status is DatabaseStatus.DELETED:
+        raise SourceGone("the database that is cloned was deleted")
+    if record.restoring_at is not None:
+        raise SourceUnavailable("the database that is cloned is being restored itself")
+    return record
 
 
 async def _open(restoration: UUID) -> RestorationRecord:

@@ -1,0 +1,109 @@
+"""Something else happens to a database between two steps of what is brought, or read, there."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.backups.restores.faults import SourceUnavailable
+from app.backups.restores.transfers import Transfers
+from app.databases import access
+from app.databases.records import find_for_update
+from app.engines.base import EngineAdapter
+from app.engines.dumping import Dump
+from app.hosts.adapters import Adapters
+from app.quotas.plans import DEFAULT_PLANS
+from app.store.session import fetch, transaction
+from tests.quotas.bench import REGION, Bench, bench
+from tests.servers import RunningServer
+from tests.support.answers import body_of
+from tests.support.backups import any_store
+from tests.support.client import Caller
+
+Meanwhile = Callable[[], Awaitable[None]]
+
+
+class BeforeDumps:
+    """A host's adapter whose dumps begin after `meanwhile`."""
+
+    def __init__(self, adapter: EngineAdapter, meanwhile: Meanwhile) -> None:
+        self._adapter = adapter
+        self._meanwhile = meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
+
+    @asynccontextmanager
+    async def dumping(self, *arguments: Any, **named: Any) -> AsyncIterator[Dump]:
+        await self._meanwhile()
+        async with self._adapter.dumping(*arguments, **named) as dump:
+            yield dump
+
+
+class AdaptersBeforeDumps:
+    def __init__(self, adapters: Adapters, meanwhile: Meanwhile) -> None:
+        self._adapters = adapters
+        self._meanwhile = meanwhile
+
+    async def of_host(self, host_id: int) -> Any:
+        return BeforeDumps(await self._adapters.of_host(host_id), self._meanwhile)
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["closed", "closed and opened"])
+async def test_no_clone_is_made_of_what_is_closed_before_its_dump(
+    control_dsn: str, postgres_server: RunningServer, *, opened: bool
+) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        caller = await on_bench.api.caller()
+        source = UUID((await _made(on_bench, caller, "source"))["uuid"])
+        await _made(on_bench, caller, "clone", source={"database_uuid": str(source)})
+        [restoration] = await fetch("SELECT uuid FROM restorations")
+
+        async def meanwhile() -> None:
+            await _close(source)
+            if opened:
+                await _open(source)
+
+        overtaken: Any = AdaptersBeforeDumps(on_bench.adapters, meanwhile)
+        with pytest.raises(SourceUnavailable):
+            await _transfers(on_bench, overtaken).fill(restoration["uuid"], None)
+        if not opened:
+            await _open(source)
+        assert await _loaded() is None
+        await _transfers(on_bench, on_bench.adapters).fill(restoration["uuid"], None)
+        assert await _loaded() is not None
+
+
+def _transfers(on_bench: Bench, adapters: Adapters) -> Transfers:
+    return Transfers(on_bench.box, any_store(on_bench.box), adapters)
+
+
+async def _made(on_bench: Bench, caller: Caller, name: str, **fields: Any) -> dict[str, Any]:
+    """A database as it is on its host before it is filled, if it is to be."""
+    made: dict[str, Any] = body_of(await caller.create(name, region=REGION, **fields), 202)["data"]
+    await on_bench.steps.create_database(UUID(made["uuid"]))
+    return made
+
+
+async def _close(database: UUID) -> None:
+    """As a restore in place does."""
+    async with transaction():
+        record = await find_for_update(database)
+        assert record is not None
+        await access.close(DEFAULT_PLANS, record)
+
+
+async def _open(database: UUID) -> None:
+    async with transaction():
+        record = await find_for_update(database)
+        assert record is not None
+        await access.reopen(record)
+
+
+async def _loaded() -> str | None:
+    """Where the restoration's data is whole."""
+    [row] = await fetch("SELECT loaded_name FROM restorations")
+    name: str | None = row["loaded_name"]
+    return name
