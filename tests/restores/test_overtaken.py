@@ -5,18 +5,26 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
+from app.backups.restores import in_place, records
 from app.backups.restores.faults import SourceUnavailable
 from app.backups.restores.transfers import Transfers
+from app.contracts.backups import BackupKind
 from app.databases import access
-from app.databases.records import find_for_update
+from app.databases.passwords import tenant_of
+from app.databases.records import DatabaseRecord, find_for_update
 from app.engines.base import EngineAdapter
-from app.engines.dumping import Dump
+from app.engines.dumping import Dump, DumpFormat
 from app.hosts.adapters import Adapters
+from app.hosts.records import version_of
 from app.quotas.plans import DEFAULT_PLANS
+from app.store.locks import LockLost
 from app.store.session import fetch, transaction
+from tests.backups.support import add_backup
 from tests.quotas.bench import REGION, Bench, bench
+from tests.restores.support import session
 from tests.servers import RunningServer
 from tests.support.answers import body_of
 from tests.support.backups import any_store
@@ -74,6 +82,57 @@ async def test_no_clone_is_made_of_what_is_closed_before_its_dump(
         assert await _loaded() is None
         await _transfers(on_bench, on_bench.adapters).fill(restoration["uuid"], None)
         assert await _loaded() is not None
+
+
+class AdaptersAfter:
+    """Adapters that are there after `meanwhile`."""
+
+    def __init__(self, adapters: Adapters, meanwhile: Meanwhile) -> None:
+        self._adapters = adapters
+        self._meanwhile = meanwhile
+
+    async def of_host(self, host_id: int) -> EngineAdapter:
+        await self._meanwhile()
+        return await self._adapters.of_host(host_id)
+
+
+async def test_what_another_attempt_has_made_whole_is_not_emptied(
+    control_dsn: str, mysql_server: RunningServer
+) -> None:
+    """Where databases can't be exchanged: this attempt stopped in its exchange, and lost its lock meanwhile."""
+    async with bench(control_dsn, mysql_server) as on_bench:
+        caller = await on_bench.api.caller()
+        made = await _made(on_bench, caller, "restored", db_type="mysql")
+        async with session(made) as tenant:
+            await tenant.execute("CREATE TABLE visits (id integer PRIMARY KEY)")
+        record = await on_bench.record(made)
+        restoration = await _backed_up_first(on_bench, caller, record)
+
+        async def meanwhile() -> None:
+            await records.note_whole(restoration, record.host_id, record.engine_name)
+
+        overtaken: Any = AdaptersAfter(on_bench.adapters, meanwhile)
+        with pytest.raises(LockLost):
+            await _transfers(on_bench, overtaken).exchange(restoration, None)
+        await _transfers(on_bench, on_bench.adapters).exchange(restoration, None)
+        adapter = await on_bench.adapters.of_host(record.host_id)
+        assert "visits" in [one.name for one in await adapter.contents(tenant_of(record, on_bench.box))]
+
+
+async def _backed_up_first(on_bench: Bench, caller: Caller, record: DatabaseRecord) -> UUID:
+    """A restore in place that is about to exchange the data."""
+    host = await version_of(record.host_id)
+    form = DumpFormat(flavour=host.flavour, server_version=host.version, tool="", layout="")
+    dumped = msgspec.json.encode(form).decode()
+    backup = await add_backup(record, kind=BackupKind.MANUAL, format=dumped, quotas="{}")
+    body_of(await caller.post(f"/databases/{record.uuid}/restorations", {"backup_uuid": str(backup)}), 202)
+    [row] = await fetch("SELECT uuid FROM restorations")
+    restoration: UUID = row["uuid"]
+    await in_place.begin_closing(DEFAULT_PLANS, restoration)
+    assert not await in_place.back_up_first(DEFAULT_PLANS, restoration)
+    await fetch("UPDATE backups SET status = 'completed', completed_at = now() WHERE kind = 'before_restore'")
+    assert await in_place.back_up_first(DEFAULT_PLANS, restoration)
+    return restoration
 
 
 def _transfers(on_bench: Bench, adapters: Adapters) -> Transfers:

@@ -34,7 +34,7 @@ from app.engines.base import EngineAdapter, Tenant
 from app.engines.dumping import Dump, DumpPurpose, LoadRefused, count_rows, count_tables
 from app.hosts.adapters import Adapters
 from app.quotas.usage import storage_of
-from app.store.locks import LockBusy, TransfersLock, database_lock, transfers_lock
+from app.store.locks import LockBusy, LockLost, TransfersLock, database_lock, transfers_lock
 from app.store.session import transaction
 
 _NON_RETRYABLE = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, LoadRefused)
@@ -222,8 +222,11 @@ class Transfers:
         await self._load_backup(backup, adapter, tenant_of(record, self._box), workflow_id)
 
     async def _empty_closed(self, adapter: EngineAdapter, record: DatabaseRecord, found: RestorationRecord) -> None:
+        """Empties the database for a load. Raises `LockLost` where another attempt has made it whole, because this one
+        stopped for so long that its lock went: the next one finds that it is done."""
         async with database_lock(record.uuid):
-            await _open(found.uuid)
+            if (await _open(found.uuid)).is_whole_at(record.host_id, record.engine_name):
+                raise LockLost("another attempt has made the database whole")
             await adapter.revoke_access(tenant_of(record, self._box))
             await self._empty(adapter, record)
 
