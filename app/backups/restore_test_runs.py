@@ -118,6 +118,7 @@ class RestoreTestRuns:
         except KeyUnknown:
             raise
         except ContentsDiffer as found:
+            await _expect_going_on(test, scratch)
             await restore_tests.note_mismatch(self._terms, test, found)
         except (BackupDamaged, BackupMissing, IdentityNeeded, LoadRefused) as fault:
             await self._note_final(test, scratch, fault)
@@ -127,8 +128,7 @@ class RestoreTestRuns:
     async def _note_final(self, test: ProveBackupInput, scratch: DatabaseRecord, fault: Exception) -> None:
         """Records a failure that another attempt would meet too, unless the backup was deleted meanwhile, or the
         scratch was."""
-        if (over := await _beat(test, scratch.uuid)) is not None:
-            raise NotWanted(over)
+        await _expect_going_on(test, scratch)
         await restore_tests.note_failed(self._terms, test, _for_team(fault))
 
 
@@ -149,6 +149,13 @@ async def _beat(test: ProveBackupInput, scratch: UUID) -> str | None:
     """Prolongs the scratch database, and returns why the test is over, if it is."""
     wanted = await restore_tests.note_sign_of_life(test) and await prolong_scratch(scratch, _LASTING)
     return None if wanted else "the restore test is over"
+
+
+async def _expect_going_on(test: ProveBackupInput, scratch: DatabaseRecord) -> None:
+    """Raises `NotWanted` when the test is over, or another attempt has taken this one's place and removes the scratch
+    database: what this one has found there says nothing of the backup."""
+    if (over := await _beat(test, scratch.uuid)) is not None:
+        raise NotWanted(over)
 
 
 async def _end_quietly(scratch: UUID) -> None:

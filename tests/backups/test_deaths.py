@@ -26,12 +26,14 @@ from app.core.clock import utc_now
 from app.core.settings import Settings
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
+from app.databases.scratch import end_scratch
 from app.engines.base import HostUnavailable
 from app.engines.dumping import DumpRefused
 from app.hosts.adapters import Adapters
 from app.hosts.slots import HostSlots
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
+from app.store.locks import database_lock
 from app.store.session import fetch, transaction
 from tests.backups.support import TERMS, add_backup, database_row, status_of
 from tests.backups.test_taking import filled
@@ -328,14 +330,19 @@ async def test_a_proof_that_dies_leaves_no_scratch_for_long(scene: Scene) -> Non
     assert scratch["ended"]
 
 
+def forged(manifest: BackupManifest) -> BackupManifest:
+    """It has one row more in each of its tables."""
+    contents = [msgspec.structs.replace(one, rows=one.rows + 1) for one in manifest.contents]
+    return msgspec.structs.replace(manifest, contents=tuple(contents))
+
+
 async def test_what_came_back_otherwise_is_reported(scene: Scene) -> None:
     backup = await scene.begun()
     made: list[BackupManifest] = []
 
     class Forger(FrailStore):
         async def put_manifest(self, manifest: BackupManifest, key: BackupKey) -> BackupManifest:
-            contents = [msgspec.structs.replace(one, rows=one.rows + 1) for one in manifest.contents]
-            made.append(msgspec.structs.replace(manifest, contents=tuple(contents)))
+            made.append(forged(manifest))
             return await super().put_manifest(made[0], key)
 
     scene.frail.__class__ = Forger
@@ -348,6 +355,31 @@ async def test_what_came_back_otherwise_is_reported(scene: Scene) -> None:
         "SELECT type FROM events WHERE payload -> 'data' ->> 'uuid' = $1 ORDER BY id DESC LIMIT 1", str(backup)
     )
     assert event["type"] == "backup.mismatch"
+
+
+async def test_an_attempt_that_was_replaced_reports_no_difference(scene: Scene) -> None:
+    """The next one has ended its scratch database."""
+    backup = await scene.begun()
+    await scene.taking.take(backup)
+    async with contextlib.AsyncExitStack() as held:
+
+        class Replaced(FrailStore):
+            async def get_manifest(self, backup: UUID, key: BackupKey | None = None) -> BackupManifest:
+                scratch = await restore_tests.find_scratch(backup)
+                assert scratch is not None
+                # What is there stays until it is compared.
+                await held.enter_async_context(database_lock(scratch))
+                await end_scratch(scratch)
+                return forged(await super().get_manifest(backup, key))
+
+        scene.frail.__class__ = Replaced
+        with pytest.raises(NotWanted, match="the restore test is over"):
+            await scene.proven(backup)
+    record = await records.find(backup)
+    assert record is not None
+    assert record.proof_status is ProofStatus.RUNNING
+    scene.frail.__class__ = FrailStore
+    assert (await scene.proven(backup)).proof_status is ProofStatus.PROVEN
 
 
 async def test_a_backup_that_was_damaged_is_no_proof(scene: Scene) -> None:
