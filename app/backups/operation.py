@@ -11,6 +11,7 @@ from app.operations.kinds import KINDS, OperationStatus, OperationType
 from app.operations.reasons import ReasonCode
 from app.operations.records import OperationProgress, OperationRecord, open_on
 from app.outbox.workflow_starts import request_signal
+from app.store.notify import announce
 from app.store.session import execute
 
 DUMP = "dump"
@@ -42,6 +43,7 @@ async def cancel_backup(operation: OperationRecord) -> None:
     if not await mark_cancelled(backup):
         raise OperationNotCancellable("The backup is over by now.", status=operation.status.value, step=DUMP)
     await ends.end(operation, OperationStatus.CANCELLED, because=ReasonCode.CANCELLED)
+    await announce(operation.database)
     assert operation.workflow_id is not None, "it has a workflow, or will have"
     await request_signal(KINDS[operation.type].workflow, operation.workflow_id, CANCEL)
 

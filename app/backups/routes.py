@@ -23,6 +23,7 @@ from app.backups.examples import (
     EXAMPLE_UNDER_WAY,
 )
 from app.backups.policies import BackupTerms, policy_view
+from app.backups.records import BackupRecord
 from app.backups.schemas import (
     BackupPolicyView,
     BackupStorage,
@@ -111,9 +112,8 @@ async def take_backup(
     async def finish(subject: str) -> Answer:
         record = await service.get_any(UUID(subject))
         record = await await_end(services.watch, record, timeout if wait else 0)
-        message = _UNDER_WAY if record.under_way else _TAKEN if record.error is None else "The backup was not taken."
         accepted = await accepted_by(record.database, backup_workflow_id(record.uuid))
-        return Answer(202 if record.under_way else 201, _accepted(message, view(record), accepted))
+        return Answer(202 if record.under_way else 201, _accepted(_outcome(record), view(record), accepted))
 
     return await services.idempotency.run(request, begin=begin, finish=finish)
 
@@ -288,6 +288,13 @@ async def _owned(request: Call, uuid: str) -> DatabaseRecord:
 
 async def _policy(services: BackupServices, database: DatabaseRecord) -> BackupPolicyView:
     return policy_view(services.terms, database, await policies.find(database.id))
+
+
+def _outcome(record: BackupRecord) -> str:
+    """What has become of a backup that was asked for."""
+    if record.under_way:
+        return _UNDER_WAY
+    return _TAKEN if record.completed_at is not None else f"The backup was not taken: its status is {record.status}."
 
 
 def _accepted(

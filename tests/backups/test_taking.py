@@ -1,11 +1,17 @@
 """Backups as a client takes, reads and deletes them."""
 
+import asyncio
 from typing import Any
 
 import asyncpg
+import pytest
 
-from tests.support.answers import data_of
+from app.operations.kinds import OperationType
+from app.store.session import fetch
+from tests.operations.support import active, latest
+from tests.support.answers import body_of, data_of
 from tests.support.client import Caller
+from tests.support.in_process import LoneApi
 from tests.support.waited import WAIT, waited, waited_in_vain
 from tests.support.waiting import until
 
@@ -45,6 +51,25 @@ async def test_a_backup_is_taken(caller: Caller) -> None:
     assert data_of(await caller.get(f"/backups/{backup['uuid']}")) == backup
     for path in ("/backups", f"/databases/{database['uuid']}/backups"):
         assert [one["uuid"] for one in (await caller.get(path)).json()["data"]] == [backup["uuid"]]
+
+
+@pytest.mark.parametrize("way", ["cancelled", "deleted"])
+async def test_who_waits_for_one_that_is_not_taken_is_told(lone: LoneApi, way: str) -> None:
+    caller, database = await active(lone)
+    waiting = asyncio.create_task(caller.post(f"/databases/{database}/backups", {}, params=WAIT))
+    try:
+        [row] = await until(lambda: fetch("SELECT uuid FROM backups"))
+        if way == "cancelled":
+            operation = await latest(database, OperationType.BACKUP)
+            data_of(await caller.post(f"/operations/{operation.uuid}/cancellations", None))
+        else:
+            data_of(await caller.delete(f"/backups/{row['uuid']}"))
+        body = body_of(await waiting, 201)
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    assert (body["data"]["status"], body["data"]["completed_at"]) == (way, None)
+    assert body["message"] == f"The backup was not taken: its status is {way}."
 
 
 async def test_a_backup_is_proven(caller: Caller) -> None:
