@@ -59,19 +59,23 @@ _PAGE = 100
 
 
 class _StuckDatabase(msgspec.Struct, frozen=True, kw_only=True):
+    """A database in transition, or a backup under test of one that was lost with our own records: `host_id` and what
+    follows, up to the revisions, are None there."""
+
     workflow: str
     """The type of the workflow that ends this state."""
     id: int
+    """The backup's where there is no database, below zero."""
     uuid: UUID
     engine: Engine
     region: str
     team_id: int | None
-    host_id: int
-    address: str
-    engine_name: str
-    limits_revision: int
-    access_revision: int
-    credentials_revision: int
+    host_id: int | None
+    address: str | None
+    engine_name: str | None
+    limits_revision: int | None
+    access_revision: int | None
+    credentials_revision: int | None
     subject: UUID | None
     """The backup that is to be taken or tested, or the restoration, for their workflows."""
     test: int | None
@@ -129,16 +133,21 @@ WITH stuck AS (
       AND (r.ended_at IS NULL
            OR r.ended_at < now() - $1::interval AND c.destroyed_at IS NULL AND c.destroy_at > now())
 )
-SELECT s.workflow, d.id, d.uuid, d.engine, d.region, d.team_id, d.host_id, h.host || ':' || h.port AS address,
+SELECT s.workflow, coalesce(d.id, -b.id) AS id, coalesce(d.uuid, b.database_uuid) AS uuid,
+       coalesce(d.engine, b.engine) AS engine, coalesce(d.region, b.region) AS region,
+       coalesce(d.team_id, b.team_id) AS team_id, d.host_id, h.host || ':' || h.port AS address,
        d.engine_name, d.limits_revision, d.access_revision, d.credentials_revision, s.application, s.is_dry_run,
        s.subject, b.proof_number AS test, b.kind AS backup_kind, b.priority AS backup_priority
-FROM stuck s JOIN databases d ON d.id = s.id JOIN engine_hosts h ON h.id = d.host_id
+FROM stuck s LEFT JOIN databases d ON d.id = s.id LEFT JOIN engine_hosts h ON h.id = d.host_id
      LEFT JOIN backups b ON b.uuid = s.subject
-WHERE (d.id, s.workflow) > ($3, $4) AND NOT EXISTS (
-    SELECT FROM workflow_starts p WHERE p.workflow = s.workflow AND p.input ->> 'database' = d.uuid::text
+WHERE (coalesce(d.id, -b.id), s.workflow) > ($3, $4) AND NOT EXISTS (
+    SELECT FROM workflow_starts p
+    WHERE p.workflow = s.workflow AND p.input ->> 'database' = coalesce(d.uuid, b.database_uuid)::text
 )
-ORDER BY d.id, s.workflow LIMIT $2
+ORDER BY coalesce(d.id, -b.id), s.workflow LIMIT $2
 """
+_BEFORE_ALL = (-(2**63), "")
+"""An id and a workflow before those of all rows."""
 
 
 async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_AFTER) -> list[str]:
@@ -146,7 +155,7 @@ async def restart_lost_workflows(client: Client, patience: timedelta = RESTART_A
     open workflow in Temporal. Returns a sentence for each. Raises what Temporal's client raises when it can't be
     reached."""
     begun: list[str] = []
-    after = (0, "")
+    after = _BEFORE_ALL
     while len(begun) < _MAX:
         stuck = await fetch_all(_StuckDatabase, _STUCK, patience, _PAGE, *after)
         if not stuck:
@@ -231,6 +240,9 @@ def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInpu
     }
     match stuck.workflow:
         case "ProvisionDatabase":
+            assert stuck.host_id is not None, "it is placed"
+            assert stuck.address is not None, "its host has one"
+            assert stuck.engine_name is not None, "it is placed"
             placement = Placement(host_id=stuck.host_id, address=stuck.address, name=stuck.engine_name)
             request = ProvisionDatabaseInput(**about, placement=placement, restoration=stuck.subject)
             return ProvisionDatabase, provision_workflow_id(uuid), request
@@ -254,11 +266,14 @@ def _workflow_for(stuck: _StuckDatabase) -> tuple[Any, str, DatabaseWorkflowInpu
             return RestoreDatabase, restore_workflow_id(stuck.subject), restoring
         case "ApplyLimits":
             revision = stuck.limits_revision
+            assert revision is not None, "it is of a database"
             return ApplyLimits, limits_workflow_id(uuid, revision), ApplyLimitsInput(**about, revision=revision)
         case "ApplyCredentials":
             revision = stuck.credentials_revision
+            assert revision is not None, "it is of a database"
             changing = ApplyCredentialsInput(**about, revision=revision)
             return ApplyCredentials, credentials_workflow_id(uuid, revision), changing
         case _:
             revision = stuck.access_revision
+            assert revision is not None, "it is of a database"
             return ApplyAccess, access_workflow_id(uuid, revision), ApplyAccessInput(**about, revision=revision)

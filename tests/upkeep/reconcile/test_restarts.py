@@ -1,14 +1,16 @@
 """What nothing works on any more is begun anew; what something works on is left to it."""
 
 from datetime import timedelta
-from uuid import UUID
+from typing import Any
+from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
 from app.backups.requests import PRIORITIES
-from app.contracts.backups import BackupKind, BackupStatus
+from app.contracts.backups import BackupKind, BackupStatus, ProveBackupInput
 from app.contracts.queues import provision_workflow_id
 from app.core.temporal import connect
 from app.outbox.provisionings import claim_pending
@@ -130,6 +132,29 @@ async def test_a_backup_keeps_its_queue_and_its_priority(
         )
         await fetch("UPDATE backups SET status = 'cancelled' WHERE uuid = $1", backup)
     assert (start["in_restore"], start["priority"]) == (kind is BackupKind.BEFORE_RESTORE, PRIORITIES[kind])
+
+
+async def test_a_restore_test_of_a_recovered_backup_goes_on(
+    service: RunningService, caller: Caller, client: Client
+) -> None:
+    """Its database was lost with our own records."""
+    lost = uuid4()
+    async with service.frozen("worker"):
+        record = await database_row((await caller.created())["uuid"])
+        recovered: dict[str, Any] = {"database_id": None, "database_uuid": lost, "region": "test-elsewhere"}
+        backup = await add_backup(record, proof_number=2, proof_status="running", **recovered)
+        await fetch(f"UPDATE backups SET proof_changed_at = {AGO} WHERE uuid = $1", backup)
+        assert await _deeds(client, str(lost), timedelta(minutes=5)) == ["ProveBackup"]
+        assert await _deeds(client, str(lost), timedelta(minutes=5)) == [], "its start is pending"
+        [start] = await fetch(
+            "DELETE FROM workflow_starts WHERE workflow = 'ProveBackup' AND input ->> 'database' = $1"
+            " RETURNING input::text AS input",
+            str(lost),
+        )
+        await fetch("UPDATE backups SET status = 'deleted', proof_status = 'failed' WHERE uuid = $1", backup)
+    test = msgspec.json.decode(start["input"], type=ProveBackupInput)
+    assert (test.backup, test.number, test.database, test.engine) == (backup, 2, lost, record.engine)
+    assert (test.region, test.team_id) == ("test-elsewhere", record.team_id)
 
 
 async def test_what_is_in_order_is_left_alone(caller: Caller, client: Client) -> None:
