@@ -14,7 +14,9 @@ from app.engines.dumping import DumpRefused
 from app.engines.mysql import connection
 from app.engines.mysql.accounts import LOAD_PURPOSE
 from app.engines.mysql.connections import MySQLConnections
+from app.engines.mysql.dumps import accounts
 from app.engines.mysql.dumps.accounts import reading_session
+from app.engines.mysql.dumps.dump import blames_server
 from app.engines.mysql.dumps.tables import TableList, table_ids
 from tests.engines.harness import EngineHost, as_root, session_of, tenants
 from tests.engines.mysql_dumping import dumped, each, helpers_left, run_all, skip_without_tool, until_left
@@ -306,6 +308,43 @@ async def test_a_dump_whose_session_ends_fails(host: EngineHost) -> None:
         with pytest.raises(EngineError):
             await dumped(host, tenant, kill)
         await until_left(host, tenant)
+
+
+async def test_a_session_that_ends_while_it_waits_for_a_table_refuses_nothing(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another attempt may be made. So it is where the server shuts down."""
+    monkeypatch.setattr(accounts, "LOCK_SECONDS", 600)
+    async with tenants(host) as [tenant], session_of(host, tenant) as session:
+        await run_all(host, tenant, "CREATE TABLE held (n INT)")
+        await session.run("LOCK TABLES held WRITE")
+        dumping = asyncio.create_task(dumped(host, tenant))
+        try:
+            await until(lambda: host.lock_waits(tenant.name))
+            asked = f"SELECT id FROM information_schema.processlist WHERE user = '{tenant.name}_dump'"
+            [(number,)] = await as_root(host, asked)
+            await as_root(host, f"KILL {number}")
+            with pytest.raises(HostUnavailable, match="ended the session"):
+                await dumping
+        finally:
+            dumping.cancel()
+            await asyncio.gather(dumping, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("complaint", "blames"),
+    [
+        ("mysqldump: Error 1053: Server shutdown in progress when dumping table `b` at row: 7", True),
+        ("mariadb-dump: Error 1927: Connection was killed when dumping table `b` at row: 7", True),
+        ("mariadb-dump: Couldn't execute 'SHOW TRIGGERS LIKE 'b'': Server shutdown in progress (1053)", True),
+        ('mariadb-dump: Got error: 1053: "Server shutdown in progress" when selecting the database', True),
+        ("mariadb-dump: Error 2013: Lost connection to server during query when dumping table `b` at row: 7", False),
+        ("mysqldump: Couldn't execute 'SHOW FIELDS FROM `v`': View 'v' references invalid table(s) (1356)", False),
+        ("mysqldump: Error 1412: Table definition has changed when dumping table `(1053)` at row: 0", False),
+    ],
+)
+async def test_a_tool_says_whether_the_server_ended_its_session(host: EngineHost, complaint: str, blames: bool) -> None:
+    assert blames_server(complaint) is blames
 
 
 async def test_what_a_process_that_died_left_is_removed(host: EngineHost) -> None:

@@ -1,6 +1,7 @@
 """One dump: the tool as a child process, and the relay between it and the server."""
 
 import asyncio
+import re
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,9 +13,9 @@ from app.core.subprocesses import PIPE, Subprocess
 from app.core.tracing.spans import span
 from app.engines.base import Tenant
 from app.engines.dumping import CHUNK_BYTES, Content, Dump, DumpFormat, DumpRefused, restrain
-from app.engines.errors import EngineError, shortened
+from app.engines.errors import EngineError, HostUnavailable, shortened
 from app.engines.mysql.connection import MySQLConnection
-from app.engines.mysql.dumps.relay import Relay, ToolEnded
+from app.engines.mysql.dumps.relay import SESSION_ENDED, Relay, ToolEnded
 from app.engines.mysql.dumps.tables import named
 from app.engines.mysql.dumps.tools import DumpTool
 from app.engines.mysql.errors import translated
@@ -42,6 +43,8 @@ _MODE = b"SQL_MODE='NO_AUTO_VALUE_ON_ZERO'"
 # Dates that are none may be stored, and would be loaded as zero.
 _LENIENT_MODE = b"SQL_MODE='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"
 _PREAMBLE_BYTES = 4096
+_BLAMES_SERVER = re.compile(r"\A\S+: (?:Got )?error:? (?:1053|1927): |\((?:1053|1927)\)\Z", re.IGNORECASE)
+"""A tool's message about a server that shuts down, or that was told to end the session."""
 _DEFAULTS = (
     "SELECT default_character_set_name, default_collation_name FROM information_schema.schemata WHERE schema_name = %s"
 )
@@ -114,6 +117,8 @@ class MySQLDump(Dump):
 
     def _refusal(self, code: int, complaints: str) -> EngineError:
         lines = [line for line in complaints.splitlines() if line.strip() and "[Warning]" not in line]
+        if lines and blames_server(lines[-1]):
+            return HostUnavailable(SESSION_ENDED)
         where = "" if self._relay.reading is None else f"the table {named(self._relay.reading)}: "
         said = shortened(lines[-1]) if lines else f"it ended with {code}"
         return DumpRefused(f"{where}{self.format.tool}: {said}")
@@ -136,6 +141,12 @@ class MySQLDump(Dump):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._process.close()
+
+
+def blames_server(complaint: str) -> bool:
+    """Whether a tool says that the server has ended its session, which is no fault of what is dumped. That it has lost
+    the connection is no sign of it: it says so when it lacks memory, too."""
+    return _BLAMES_SERVER.search(complaint) is not None
 
 
 def header(database: str, defaults: tuple[str, str]) -> bytes:

@@ -22,7 +22,7 @@ from app.engines.mysql.dumps.definitions import definitions, unchanged
 from app.engines.mysql.dumps.long_rows import LONG_BYTES
 from app.engines.mysql.dumps.rows import RowsDigest
 from app.engines.mysql.dumps.tables import BASE, TableList, check_names_kept, named, table_ids
-from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT
+from app.engines.mysql.errors import LOCK_WAIT_TIMEOUT, SESSION_LOST
 from app.engines.mysql.quoting import quote_name
 
 READ_BYTES = 262_144
@@ -42,6 +42,7 @@ DEFINITION_BYTES = LONG_BYTES - 65_536
 _BEGINS = re.compile(r"START TRANSACTION\b")
 _STOPS_OTHERS = re.compile(r"\s*(?:FLUSH|LOCK)\b", re.IGNORECASE)
 _ANSWER_EOFS = 2
+SESSION_ENDED = "the server ended the session of the dump"
 
 
 class Relay:
@@ -111,7 +112,7 @@ class Relay:
                     self._defining.count(len(data))
                 writer.write(data)
                 await _drained(writer)
-            raise HostUnavailable("the server ended the session of the dump")
+            raise HostUnavailable(SESSION_ENDED)
         except Exception:
             writer.close()
             raise
@@ -180,6 +181,8 @@ class Relay:
             self._columns[table] = await held_selection(self._upstream, self._database, table)
             await self._check_documents(table)
         except pymysql.MySQLError as error:
+            if not SESSION_LOST.isdisjoint(error.args[:1]) or not self._upstream.usable:
+                raise HostUnavailable(SESSION_ENDED) from error
             if error.args[:1] == (LOCK_WAIT_TIMEOUT,):
                 raise DumpRefused(f"the table {named(table)} is locked") from error
             raise DumpRefused(f"the table {named(table)}: {shortened(str(error.args[-1]))}") from error
