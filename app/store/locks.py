@@ -30,8 +30,8 @@ async def database_lock(database: UUID) -> AsyncIterator[None]:
     """Holds the lock for the block. Waits up to `LOCK_WAIT_SECONDS`, then raises `LockBusy`. Raises `LockLost` after a
     block during which the lock was lost.
 
-    The lock belongs to a session on our own PostgreSQL. A worker that dies loses it immediately; one that hangs keeps
-    it, so that a second attempt never runs at the same time.
+    The lock belongs to a session on our own PostgreSQL. A worker that dies loses it immediately, and one whose machine
+    is cut off within half a minute; one that hangs keeps it, so that a second attempt never runs at the same time.
     """
     async with _locked(_NAMESPACE + database.bytes):
         yield

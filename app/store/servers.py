@@ -11,6 +11,10 @@ _HEAD_START_SECONDS = 0.25
 """How long a server is tried before the next one is tried too, as in RFC 8305 (section 5)."""
 _LOST_SECONDS = 10
 """How long a server may leave unacknowledged what was sent to it. A machine that is gone says nothing."""
+_LOST_CLIENTS = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+"""What the server is to do for the same in the other direction. By itself it keeps a session whose client is gone for
+two hours, with its locks and its place among the connections. No `tcp_user_timeout`: that would also end the session of
+a client that reads slowly."""
 
 
 async def connect_to_store(dsn: str, **options: Any) -> asyncpg.Connection:
@@ -21,12 +25,14 @@ async def connect_to_store(dsn: str, **options: Any) -> asyncpg.Connection:
     writes is connected to. They are tried one a quarter of a second after the other, so that a machine which says
     nothing costs no more than that. The driver would wait for it for the whole `timeout`.
 
-    A connection whose server has acknowledged nothing for ten seconds breaks.
+    A connection whose server has acknowledged nothing for ten seconds breaks, and the server ends a session whose
+    client's machine has been silent for 25.
 
     Its prepared statements are kept. The driver would drop them after five minutes, and what is asked rarely, such as a
     create, would always be prepared anew, and planned anew five times.
     """
-    options = {"max_cached_statement_lifetime": 0, **options}
+    settings = {**_LOST_CLIENTS, **options.pop("server_settings", {})}
+    options = {"max_cached_statement_lifetime": 0, **options, "server_settings": settings}
     servers = _single(dsn)
     if len(servers) == 1:
         connection = await asyncpg.connect(dsn, **options)

@@ -74,6 +74,18 @@ async def test_a_connection_to_a_machine_that_is_gone_breaks(pair: dict[str, str
         await connection.close()
 
 
+async def test_the_server_notices_a_client_that_is_gone(pair: dict[str, str]) -> None:
+    """By itself it would keep the session, with its locks, for two hours."""
+    settings = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count")
+    connection = await connect_to_store(_dsn(pair["writes"]), timeout=20, server_settings={"timezone": "UTC"})
+    try:
+        seconds, every, times = [int(await connection.fetchval("SELECT current_setting($1)", one)) for one in settings]
+        assert seconds + every * times <= 30
+        assert await connection.fetchval("SHOW timezone") == "UTC"
+    finally:
+        await connection.close()
+
+
 async def test_statements_stay_prepared_however_long_ago_they_ran(
     pair: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,10 @@ _ADMIN_SETTINGS = {
     "standard_conforming_strings": "on",
     "lock_timeout": f"{LOCK_SECONDS}s",
     "statement_timeout": f"{STATEMENT_SECONDS}s",
+    # A session whose worker was cut off ends within half a minute, and not after two hours, with the locks that it has.
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
 }
 
 
