@@ -144,6 +144,12 @@ def test_who_reaches_the_store_of_backups() -> None:
         assert ("/backups" in compose.mounts(one)) == (name in BACKUPS)
 
 
+def test_who_knows_of_object_lock() -> None:
+    """Those who write to the store, and the API, which refuses to delete what is kept there."""
+    knows = {name for name, one in SERVICES.items() if "HEADWATER_BACKUP_OBJECT_LOCK" in one.get("environment", {})}
+    assert knows == BACKUPS | {"api"}
+
+
 def test_only_what_publishes_or_sends_reaches_the_outside() -> None:
     outside = {name for name, network in compose.raw()["networks"].items() if not (network or {}).get("internal")}
     assert outside == {"public", "edge", "outgoing"}
