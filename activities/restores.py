@@ -44,6 +44,9 @@ from app.store.locks import database_lock
 
 MAX_PER_TEAM = 3
 MAX_PER_HOST = 4
+MAX_LOADS = 5
+"""Fewer than the queue has slots: the others are for exchanges and the backups before them, whose databases are closed
+to their tenants meanwhile."""
 _FINAL: Mapping[type[Exception], str] = {
     BackupDamaged: kinds.BACKUP_DAMAGED,
     ContentsDiffer: kinds.BACKUP_DAMAGED,
@@ -82,12 +85,12 @@ def _kind(kinds_of: Mapping[type[Exception], str], fault: Exception) -> str:
 
 
 class TransferSlots:
-    """Limits how many loads of one team, and on one host, a worker is at: each may last for hours, depending on what
-    the tenant has in its database."""
+    """Limits how many loads of one team, on one host, and altogether a worker is at: each may last for hours, depending
+    on what the tenant has in its database."""
 
-    def __init__(self, per_team: int = MAX_PER_TEAM, per_host: int = MAX_PER_HOST) -> None:
+    def __init__(self, per_team: int = MAX_PER_TEAM, per_host: int = MAX_PER_HOST, *, total: int | None = None) -> None:
         self._of_team = Limiter[int](per_team)
-        self._of_host = Limiter[int](per_host)
+        self._of_host = Limiter[int](per_host, total=total)
 
     @asynccontextmanager
     async def slot(self, restoration: UUID) -> AsyncIterator[None]:
@@ -101,7 +104,7 @@ class TransferSlots:
                     held.enter_context(self._of_team.slot_now(database.team_id))
                 held.enter_context(self._of_host.slot_now(database.host_id))
             except LimitReached:
-                reason = "this worker is at as many loads of the team, or on the host, as it takes at once"
+                reason = "this worker is at as many loads, of the team, on the host or altogether, as it takes at once"
                 raise failure(kinds.SLOTS_TAKEN, reason, final=True) from None
             yield
 
@@ -111,7 +114,7 @@ class FillActivitiesOnHosts(FillActivities):
 
     def __init__(self, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
         self._transfers = Transfers(box, store, adapters)
-        self._filling = TransferSlots()
+        self._filling = TransferSlots(total=MAX_LOADS)
         self._exchanging = TransferSlots(per_team=2)
         """Slots of their own, because the database is closed to its tenant."""
 

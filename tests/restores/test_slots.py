@@ -49,6 +49,15 @@ async def test_a_team_has_only_some_of_the_slots_and_so_has_a_host(lone: LoneApi
         pass
 
 
+async def test_all_loads_together_leave_slots_to_others(lone: LoneApi) -> None:
+    one, other = [await restoration(await made_by(await lone.caller())) for _ in range(2)]
+    slots = TransferSlots(total=1)
+    async with slots.slot(one):
+        await is_refused(slots, other)
+    async with slots.slot(other):
+        pass
+
+
 _SLOW = """
 CREATE FUNCTION slow(number integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
