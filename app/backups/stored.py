@@ -24,6 +24,8 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
     stored_bytes: int | None
     removed: bool
     """Whether the store had nothing of the backup any more."""
+    locked: bool
+    """Whether Object Lock keeps it there, whatever its status is."""
 
     @property
     def kept(self) -> bool:
@@ -36,7 +38,10 @@ class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in (BackupStatus.PENDING, BackupStatus.RUNNING)
 
 
-_SELECT = "SELECT id, uuid, status, stored_bytes, removed_at IS NOT NULL AS removed FROM backups"
+_SELECT = (
+    "SELECT id, uuid, status, stored_bytes, removed_at IS NOT NULL AS removed,"
+    " coalesce(locked_until > now(), false) AS locked FROM backups"
+)
 
 
 async def stored_records() -> AsyncIterator[StoredRecord]:

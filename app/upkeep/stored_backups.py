@@ -58,7 +58,7 @@ async def _check(store: BackupStore, item: StoredBackup | StrayObject, *, deep: 
     checked = await check_backup(store, item, deep=deep)
     # Read afterwards: a deletion may have begun meanwhile, which says so in our record first.
     record = await stored_record(item.backup)
-    if record is not None and not record.kept and not record.under_way:
+    if record is not None and not record.kept and not record.under_way and not record.locked:
         return [_violation(ASTRAY, item.backup, f"the store has it, and our record says {record.status.value}")], []
     notes = [_violation(STRAY, name, "no object of its backup") for name in checked.strays]
     wrong = [_violation(DAMAGED, item.backup, str(damage)) for damage in checked.faults]

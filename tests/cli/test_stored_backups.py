@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -45,12 +46,17 @@ class Kept:
         async with store(self.dsn):
             await fetch("UPDATE backups SET status = $2 WHERE uuid = $1", backup, status)
 
+    async def lock(self, backup: UUID, time: timedelta) -> None:
+        """As if Object Lock had kept it from being removed, for this time from now on."""
+        async with store(self.dsn):
+            await fetch("UPDATE backups SET locked_until = now() + $2::interval WHERE uuid = $1", backup, time)
+
     async def verified(self, *options: str) -> tuple[int, list[tuple[str, str]], list[tuple[str, str]]]:
         """The exit code, and rules and subjects of violations and notes."""
         result = await self.command.run("backups", "verify-store", *options, "--json")
         report: dict[str, Any] = json.loads(result.stdout)
-        told = [[(one["rule"], one["subject"]) for one in report[kind]] for kind in ("violations", "notes")]
-        return result.exit_code, *told  # type: ignore[return-value]
+        found = [[(one["rule"], one["subject"]) for one in report[kind]] for kind in ("violations", "notes")]
+        return result.exit_code, *found  # type: ignore[return-value]
 
 
 @pytest.fixture
@@ -90,6 +96,15 @@ async def test_objects_without_a_record(kept: Kept) -> None:
 async def test_what_should_be_gone(kept: Kept, status: str) -> None:
     manifest = await kept.backup()
     await kept.set_status(manifest.backup, status)
+    assert await kept.verified() == (1, [("backup_astray", str(manifest.backup))], [])
+
+
+async def test_what_object_lock_keeps_is_where_it_belongs(kept: Kept) -> None:
+    manifest = await kept.backup()
+    await kept.set_status(manifest.backup, "deleted")
+    await kept.lock(manifest.backup, timedelta(hours=1))
+    assert await kept.verified() == (0, [], [])
+    await kept.lock(manifest.backup, timedelta(0))
     assert await kept.verified() == (1, [("backup_astray", str(manifest.backup))], [])
 
 
