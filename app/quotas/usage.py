@@ -70,12 +70,18 @@ async def record_retained(database_id: int, storage_bytes: int, at: datetime) ->
     )
 
 
+# Locked in the order in which all lock them, or two could wait for each other.
 _RECORD_STORAGE = """
+WITH locked AS (
+    SELECT id, database_id FROM database_usage WHERE database_id = any($1::bigint[])
+    ORDER BY database_id FOR NO KEY UPDATE
+)
 UPDATE database_usage u SET storage_bytes = s.storage_bytes, rebuilding = s.rebuilding, was_rebuilding = u.rebuilding,
        storage_measured_at = $4, measured_alone_at = $5,
        unmeasured_since = NULL, measure_failures = 0, measure_failure = NULL
-FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS s (database_id, storage_bytes, rebuilding)
-WHERE u.database_id = s.database_id AND (u.storage_measured_at IS NULL OR u.storage_measured_at < $4)
+FROM locked JOIN unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS s (database_id, storage_bytes, rebuilding)
+     USING (database_id)
+WHERE u.id = locked.id AND (u.storage_measured_at IS NULL OR u.storage_measured_at < $4)
   AND NOT EXISTS (SELECT FROM databases d WHERE d.id = u.database_id AND d.restoring_at IS NOT NULL)
 """
 
@@ -140,7 +146,11 @@ async def measure_alone(database_ids: Sequence[int], at: datetime) -> None:
     """Has these databases measured alone from that moment on: they couldn't be measured together, most likely because
     of one of them."""
     await execute(
-        "UPDATE database_usage SET measured_alone_at = $2 WHERE database_id = any($1::bigint[])", list(database_ids), at
+        "WITH locked AS (SELECT id FROM database_usage WHERE database_id = any($1::bigint[])"
+        " ORDER BY database_id FOR NO KEY UPDATE)"
+        " UPDATE database_usage u SET measured_alone_at = $2 FROM locked WHERE u.id = locked.id",
+        list(database_ids),
+        at,
     )
 
 
@@ -199,7 +209,9 @@ WHERE u.database_id = any($1::bigint[]) AND d.status IN ('active', 'paused') AND
 async def standings(plans: Plans, database_ids: Sequence[int], *, lock: bool = False) -> dict[int, QuotaState]:
     """The states of databases, by id, but for those that are being restored: each keeps the standing that it had, until
     it is whole. With `lock` the measurements stay as they are until the end of the transaction."""
-    rows = await fetch_all(_Row, _STANDINGS + ("FOR UPDATE OF u" if lock else ""), list(database_ids))
+    rows = await fetch_all(
+        _Row, _STANDINGS + ("ORDER BY u.database_id FOR UPDATE OF u" if lock else ""), list(database_ids)
+    )
     return {row.database_id: _standing(plans, row) for row in rows}
 
 
