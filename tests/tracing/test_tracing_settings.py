@@ -79,6 +79,15 @@ def test_variables_for_traces_alone_count_first() -> None:
     assert (read.endpoint, read.headers) == ("http://traces:4318/own/path", (("b", "2"),))
 
 
+def test_a_header_has_no_blanks_around_it() -> None:
+    """HTTP takes none, and the error of one that has them would show the value."""
+    read = TracingSettings.load(
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": BASE, "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20key%20"}
+    )
+    assert read is not None
+    assert read.headers == (("authorization", "Bearer key"),)
+
+
 @together(
     ("name", "value"),
     [

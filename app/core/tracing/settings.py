@@ -127,7 +127,8 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = part.partition("=")
-        value = unquote(value.strip())
+        # No header's value begins or ends with a blank, and the message of one that does would have the value.
+        value = unquote(value.strip()).strip()
         if not (equals and key.strip().isascii() and key.strip().isprintable() and value.isprintable()):
             raise ValueError("expected key=value pairs, comma-separated, with percent-encoded values")
         pairs.append((key.strip(), value))
