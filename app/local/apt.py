@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from app.local.processes import Command, run_to_end
 from app.local.screen import Screen
 
 _TIMEOUT_SECONDS = 600
+_STOP_SECONDS = 120
 
 
 def installer() -> tuple[str, ...] | None:
@@ -35,7 +37,11 @@ async def install_first(
     async def run(*arguments: str) -> None:
         # Another installation may be running: wait for it instead of failing.
         argv = (*apt_get, "-o", "DPkg::Lock::Timeout=120", *arguments)
-        await run_to_end(Command(argv=argv, log=log, environ=environ), _TIMEOUT_SECONDS)
+        # An installation that is killed leaves the packages' own records broken, so that no later one works.
+        await run_to_end(
+            Command(argv=argv, log=log, environ=environ, stop_signal=signal.SIGINT, stop_seconds=_STOP_SECONDS),
+            _TIMEOUT_SECONDS,
+        )
 
     try:
         await run("update")

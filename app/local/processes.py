@@ -124,7 +124,7 @@ class ChildProcess:
         """Asks the process to stop, waits for `timeout` seconds (the command's by default), and kills what is left
         of it. Repeatable."""
         if self.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 self._process.send_signal(self._command.stop_signal)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._command.stop_seconds if timeout is None else timeout):
@@ -147,7 +147,7 @@ class ChildProcess:
 
 async def run_to_end(command: Command, timeout: float) -> None:
     """Runs a command until it ends. Raises `StackError` with the log's last lines when it fails or takes longer than
-    `timeout` seconds."""
+    `timeout` seconds. One that takes longer, or whose caller is cancelled, is asked to stop before it is killed."""
     child = await ChildProcess.start(command)
     try:
         async with asyncio.timeout(timeout):
@@ -155,7 +155,7 @@ async def run_to_end(command: Command, timeout: float) -> None:
     except TimeoutError:
         raise StackError(f"{command.argv[0]} took longer than {timeout:.0f} s\n{tail(command.log)}") from None
     finally:
-        await child.kill()
+        await child.stop()
     if code != 0:
         raise StackError(f"{command.argv[0]} failed ({code})\n{tail(command.log)}")
 

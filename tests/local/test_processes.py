@@ -99,6 +99,19 @@ async def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
         await run_to_end(Command(argv=("/bin/sleep", "300"), log=tmp_path / "log"), timeout=0.1)
 
 
+async def test_a_command_that_is_broken_off_is_asked_to_stop(tmp_path: Path) -> None:
+    """An installer that is killed leaves its records broken."""
+    log = tmp_path / "log"
+    script = "trap 'echo cleaned up; exit' TERM; echo begun; sleep 300 & wait"
+    command = Command(argv=("/bin/sh", "-c", script), log=log, stop_signal=signal.SIGTERM, stop_seconds=LIMIT_SECONDS)
+    running = asyncio.create_task(run_to_end(command, timeout=LIMIT_SECONDS))
+    await until(lambda: log.exists() and "begun" in log.read_text())
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert "cleaned up" in log.read_text()
+
+
 async def test_the_log_and_the_environment_are_the_childs_alone(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "env.log"
     await run_to_end(Command(argv=("/usr/bin/env",), log=log, environ={"ONLY": "this"}), timeout=LIMIT_SECONDS)
