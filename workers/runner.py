@@ -1,6 +1,7 @@
 """One worker process: the Temporal workers of its queues, and their dependencies."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -103,7 +104,9 @@ async def run(settings: Settings, queues: Sequence[str], stop: asyncio.Event, tr
                 background.append(remove_ended_backups(backup_store, region))
                 background.append(serve_stray_objects(backup_store, settings.orphan_age))
                 background.append(serve_audit_heads(backup_store, plans, settings))
-        log.info("worker_ready", queues=list(queues))
+        # Whatever the level is: whoever has started the worker waits for this line.
+        level = max(logging.INFO, logging.getLogger(__name__).getEffectiveLevel())
+        log.log(level, "worker_ready", queues=list(queues))
         await _until(stop, [asyncio.create_task(task) for task in background])
 
 

@@ -36,9 +36,8 @@ def free_port() -> int:
 
 
 def is_taken_by_others(host: str, port: int, group: int) -> bool:
-    """Whether a process that is not in this process group listens where connections to this address arrive; `host` is
-    an IP address. Where the system doesn't tell (only Linux does, of processes that we may look at), no other process
-    counts as listening."""
+    """Whether a process that is not in this process group listens where connections to this host arrive. Where the
+    system doesn't tell (only Linux does, of processes that we may look at), no other process counts as listening."""
     sockets = set(_listening(host, port))
     for pid in _members(group) if sockets else ():
         try:
@@ -53,7 +52,9 @@ def is_taken_by_others(host: str, port: int, group: int) -> bool:
 def _listening(host: str, port: int) -> Iterator[str]:
     """The sockets that listen there, each as `/proc` shows it among a process's files."""
     # On one port there may be a server for each address.
-    addresses = {f"{_as_listed(address)}:{port:04X}" for address in (host, *_EVERY_INTERFACE[ip_address(host).version])}
+    own = {str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+    every = {address for one in own for address in _EVERY_INTERFACE[ip_address(one).version]}
+    addresses = {f"{_as_listed(address)}:{port:04X}" for address in own | every}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(FileNotFoundError), open(table) as lines:
             next(lines)

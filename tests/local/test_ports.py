@@ -37,7 +37,8 @@ def test_no_port_is_given_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "listens"), [(LOOPBACK, LOOPBACK), (LOOPBACK, "0.0.0.0"), ("::1", "::1"), ("::1", "::")]
+    ("host", "listens"),
+    [(LOOPBACK, LOOPBACK), (LOOPBACK, "0.0.0.0"), ("localhost", LOOPBACK), ("::1", "::1"), ("::1", "::")],
 )
 def test_a_server_takes_a_port_from_others(host: str, listens: str) -> None:
     with socket.create_server((listens, 0), family=_family(listens)) as server:

@@ -10,14 +10,14 @@ from app.contracts.databases import DatabaseWorkflowInput
 
 
 @activity.defn
-async def fail_as_told() -> None:
+async def fail_as() -> None:
     raise ApplicationError("as the test says", type="Told", non_retryable=True)
 
 
 @workflow.defn
-class FailAsTold:
+class FailAs:
     @workflow.run
     async def run(self, request: DatabaseWorkflowInput) -> None:
         workflow.logger.info("it begins")
         with contextlib.suppress(ActivityError):
-            await workflow.execute_activity(fail_as_told, start_to_close_timeout=timedelta(seconds=30))
+            await workflow.execute_activity(fail_as, start_to_close_timeout=timedelta(seconds=30))

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -16,9 +17,10 @@ from app.contracts.databases import DatabaseWorkflowInput
 from app.core.metrics.temporal_sdk import TemporalMetrics
 from app.core.temporal import connect
 from app.local.temporal import TemporalService
-from tests.logs.failing import FailAsTold
+from tests.logs.failing import FailAs
 from tests.logs.lines import Line
 from tests.support.patient_worker import patient
+from tests.support.service import SharedServers
 from tests.support.waiting import until
 from workers.runner import sandbox
 
@@ -40,7 +42,7 @@ async def test_they_have_the_form_of_all_others(
     client = await connect(temporal_server.address, "default", runtime=runtime(), api_key="hunter2")
     running, terminated = asyncio.Event(), asyncio.Event()
 
-    @activity.defn(name="fail_as_told")
+    @activity.defn(name="fail_as")
     async def outlive_the_workflow() -> None:
         running.set()
         await terminated.wait()
@@ -56,13 +58,13 @@ async def test_they_have_the_form_of_all_others(
     worker = Worker(
         client,
         task_queue=queue,
-        workflows=[FailAsTold],
+        workflows=[FailAs],
         activities=[outlive_the_workflow],
         workflow_runner=sandbox(),
         build_id="logged",
     )
     async with patient(worker):
-        handle = await client.start_workflow(FailAsTold.run, request, id=queue, task_queue=queue)
+        handle = await client.start_workflow(FailAs.run, request, id=queue, task_queue=queue)
         await running.wait()
         await handle.terminate()
         terminated.set()
@@ -71,3 +73,10 @@ async def test_they_have_the_form_of_all_others(
     assert (line["level"], line["timestamp"][-1]) == ("warning", "Z")
     assert "workflow execution already completed" in line["details"]
     assert "hunter2" not in json_log.getvalue()
+
+
+async def test_a_worker_says_that_it_is_ready_whatever_is_logged(shared_servers: SharedServers, tmp_path: Path) -> None:
+    """Whoever starts it, as the embedded stack does, waits for that line."""
+    async with shared_servers.service(tmp_path, LOG_LEVEL="error") as service:
+        assert service.processes["worker"].returncode is None
+        assert "worker_ready" in service.worker.log.read_text()

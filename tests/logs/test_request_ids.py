@@ -14,7 +14,7 @@ from app.contracts.base import Engine
 from app.contracts.databases import DatabaseWorkflowInput
 from app.core.temporal import connect
 from app.local.temporal import TemporalService
-from tests.logs.failing import FailAsTold, fail_as_told
+from tests.logs.failing import FailAs, fail_as
 from tests.logs.lines import Line, line_of, lines_of
 from tests.support.answers import body_of
 from tests.support.client import Caller
@@ -120,20 +120,20 @@ async def test_what_the_sdk_writes_has_them_too(temporal_server: TemporalService
     client = await connect(temporal_server.address, "default")
     queue = f"logged-{uuid4()}"
     request = DatabaseWorkflowInput(
-        database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, request_id="req_told"
+        database=uuid4(), engine=Engine.POSTGRES, region="nowhere-9", team_id=7, request_id="req_failing"
     )
     worker = Worker(
         client,
         task_queue=queue,
-        workflows=[FailAsTold],
-        activities=[fail_as_told],
+        workflows=[FailAs],
+        activities=[fail_as],
         workflow_runner=sandbox(),
         interceptors=[LogIds()],
         build_id="logged",
     )
     async with patient(worker):
         long = timedelta(seconds=LIMIT_SECONDS)
-        await client.execute_workflow(FailAsTold.run, request, id=queue, task_queue=queue, task_timeout=long)
+        await client.execute_workflow(FailAs.run, request, id=queue, task_queue=queue, task_timeout=long)
     found = [json.loads(line) for line in json_log.getvalue().splitlines()]
     mine = [line for line in found if line.get("workflow_id") == queue]
     assert [(line["event"], line["level"]) for line in mine] == [
@@ -141,8 +141,8 @@ async def test_what_the_sdk_writes_has_them_too(temporal_server: TemporalService
         ("activity", "warning"),
         ("Completing activity as failed", "warning"),
     ]
-    assert {(line["request_id"], line["workflow_type"]) for line in mine} == {("req_told", "FailAsTold")}
+    assert {(line["request_id"], line["workflow_type"]) for line in mine} == {("req_failing", "FailAs")}
     assert {line["database"] for line in mine[1:]} == {str(request.database)}
-    assert {line["activity"] for line in mine[1:]} == {"fail_as_told"}
+    assert {line["activity"] for line in mine[1:]} == {"fail_as"}
     assert mine[1]["outcome"] == "Told"
     assert "as the test says" in mine[2]["exception"]
