@@ -20,6 +20,7 @@ EXAMPLE_UNDER_WAY = BackupView(
     uuid=EXAMPLE_BACKUP_UUID,
     database_uuid=EXAMPLE_DATABASE.uuid,
     database_name=EXAMPLE_DATABASE.name,
+    team_id=1,
     db_type=Engine.POSTGRES,
     engine_version=None,
     kind=BackupKind.MANUAL,

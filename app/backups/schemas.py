@@ -84,6 +84,7 @@ class BackupView(Struct, kw_only=True):
     uuid: UUID
     database_uuid: UUID
     database_name: str
+    team_id: int
     db_type: Engine
     engine_version: str | None
     kind: BackupKind

@@ -12,6 +12,7 @@ def view(record: BackupRecord) -> BackupView:
         uuid=record.uuid,
         database_uuid=record.database,
         database_name=record.database_name,
+        team_id=record.team_id,
         db_type=record.engine,
         engine_version=None if form is None else form.server_version,
         kind=record.kind,

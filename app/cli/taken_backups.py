@@ -31,7 +31,6 @@ _WAIT_SECONDS = 86_400.0
 class BackupDetails(BackupView, kw_only=True):
     """A backup as its team sees it, and what helps operators."""
 
-    team_id: int
     team: str
     attempts: int
     position: str | None
@@ -138,7 +137,6 @@ async def _details(backup: UUID) -> BackupDetails:
     seen = view(record)
     return BackupDetails(
         **{name: getattr(seen, name) for name in BackupView.__struct_fields__},
-        team_id=record.team_id,
         team=await inventory.team_name(record.team_id),
         attempts=record.attempts,
         position=record.position,

@@ -45,6 +45,7 @@ async def test_a_backup_is_taken(caller: Caller) -> None:
     assert answer["operation"]["status"] == "succeeded"
     assert (backup["status"], backup["kind"], backup["tables"], backup["rows"]) == ("completed", "manual", 1, 100)
     assert (backup["database_uuid"], backup["description"]) == (database["uuid"], "first")
+    assert backup["team_id"] == caller.team_id
     assert min(backup["stored_bytes"], backup["size_bytes"]) > 0
     assert backup["expires_at"] > backup["consistent_at"]
     assert backup["proof"]["status"] == "pending"

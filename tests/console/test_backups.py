@@ -3,10 +3,12 @@
 from playwright.async_api import expect
 
 from tests.console.accessible import check_accessible
-from tests.console.browser import Visit
+from tests.console.browser import Console, Visit
 from tests.console.keyboard import press
 from tests.console.steps import both_engines, do, made
 from tests.quotas.tenant_session import session_of
+from tests.support.answers import body_of, data_of
+from tests.support.waited import WAIT, waited
 
 SCRIPT = "before <script>document.title = 1</script>"
 
@@ -52,3 +54,22 @@ async def test_a_backup_and_the_ways_back(visit: Visit, engine: str) -> None:
     await do(page, "New database from it")
     await page.get_by_role("heading", name="orders-restored", level=1).wait_for()
     await expect(page.locator(".heading .status")).to_have_text("active")
+
+
+async def test_a_new_database_is_of_its_backups_team(console: Console, visit: Visit) -> None:
+    """From the page of all backups too: in the person's primary team others could read it."""
+    caller, owner = visit.caller, await console.service.caller()
+    assert caller is not None
+    invitation = await owner.post(f"/teams/{owner.team_id}/invitations", {"role": "member"})
+    data_of(await caller.post("/invitation_acceptances", {"token": body_of(invitation, 201)["token"]}), 201)
+    database = await owner.created("orders", db_type="postgres")
+    answer = await owner.post(f"/databases/{database['uuid']}/backups", {}, params=WAIT)
+    await waited(owner, answer, "/backups")
+    page = await visit.open("/backups")
+    await expect(page.get_by_role("button", name="Delete")).to_have_attribute(
+        "title", "Only admins and owners of the team may."
+    )
+    await do(page, "New database from it")
+    await page.get_by_role("heading", name="orders-restored", level=1).wait_for()
+    teams = {one["name"]: one["team_id"] for one in data_of(await owner.get("/databases"))}
+    assert teams == {"orders": owner.team_id, "orders-restored": owner.team_id}

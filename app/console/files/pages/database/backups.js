@@ -93,7 +93,7 @@ export function One({ backup, database, onDone }) {
   const [proofText, tone] = PROOFS[proof.status];
   const whole = backup.status === "completed";
   const heading = database ? "h3" : "h2";
-  const member = allowed(database ?? {});
+  const member = allowed(backup);
   const params = { uuid: backup.uuid };
   const taken = html`<${Time} value=${backup.consistent_at ?? backup.created_at} />`;
   return html`<article class="panel backup" aria-label=${`Backup ${backup.uuid}`}>
@@ -148,7 +148,7 @@ export function One({ backup, database, onDone }) {
           call=${{
             method: "POST",
             path: "/databases",
-            body: { name: clone.name, ...(database?.team_id != null && { team_id: database.team_id }), source: source(backup) },
+            body: { name: clone.name, team_id: backup.team_id, source: source(backup) },
           }}
           ready=${clone.name !== ""}
           onOpen=${() => setClone({ name: `${backup.database_name.slice(0, 54)}-restored` })}
@@ -167,7 +167,7 @@ export function One({ backup, database, onDone }) {
         confirm="Delete"
         call=${{ method: "DELETE", path: "/backups/{uuid}", params }}
         onDone=${onDone}
-        ...${allowed(database ?? {}, "admin")}
+        ...${allowed(backup, "admin")}
       >
         <p>Nothing can be restored from it any more.</p>
       <//>
