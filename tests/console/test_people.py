@@ -95,6 +95,18 @@ async def test_a_key_that_is_refused_says_why(visit: Visit) -> None:
     await check_accessible(page)
 
 
+async def test_a_key_whose_end_is_no_date_is_not_made(visit: Visit) -> None:
+    """A field for a date takes years of five digits: it would be a key that never ends."""
+    visit.watch.expect(422)
+    page = await visit.open("/keys/new")
+    await write(page.get_by_label("Name"), "short-lived")
+    await set_moment(page.get_by_label("Expires"), "20400-01-31T11:00")
+    await press(page.get_by_role("button", name="Make the key"))
+    await expect(page.locator(".error-note")).to_contain_text("invalid_field")
+    await expect(page.get_by_label("Expires")).to_have_attribute("aria-invalid", "true")
+    await expect(page.get_by_label("Name")).to_have_value("short-lived")
+
+
 async def test_a_team_and_an_invitation(console: Console, visit: Visit) -> None:
     """By two people with a keyboard alone: the one makes the team, the other isn't signed in at first."""
     page = await visit.open("/teams")

@@ -1,4 +1,4 @@
-// Times and numbers as a reader expects them.
+// Times and numbers as a reader expects them, and times as the API does.
 
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
 const minute = 60;
@@ -51,6 +51,17 @@ export function ago(value) {
   if (size < hour) return relative.format(Math.round(away / minute), "minute");
   if (size < day) return relative.format(Math.round(away / hour), "hour");
   return relative.format(Math.round(away / day), "day");
+}
+
+/**
+ * What is sent for what a field for a date and a time holds: the moment, in UTC; null for none. What is no date to
+ * JavaScript, such as one in the year 20300, stays a text, which the API refuses.
+ * @param {string | undefined} text
+ */
+export function typedMoment(text) {
+  if (!text) return null;
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? text : at.toISOString();
 }
 
 /** "2 databases", "1 database". @param {number} count @param {string} one @param {string} [many] */

@@ -8,6 +8,7 @@ import { labelsIn } from "../components/labels.js";
 import { Page } from "../components/page.js";
 import { Steps } from "../components/steps.js";
 import { ENGINES, USUAL_ENGINE } from "../engines.js";
+import { typedMoment } from "../format.js";
 import { html, useEffect, useState } from "../html.js";
 import { useOperation, useResource } from "../live.js";
 import { navigate, setQuery, to } from "../router.js";
@@ -187,7 +188,7 @@ function body({ labels, storage_hard_limit_gb, connection_hard_limit, expires_at
     labels: Object.keys(named).length > 0 ? named : undefined,
     storage_hard_limit_gb: storage_hard_limit_gb ? Number(storage_hard_limit_gb) : undefined,
     connection_hard_limit: connection_hard_limit ? Number(connection_hard_limit) : undefined,
-    expires_at: expires_at ? new Date(expires_at).toISOString() : undefined,
+    expires_at: typedMoment(expires_at) ?? undefined,
     deletion_protection: deletion_protection || undefined,
   };
 }

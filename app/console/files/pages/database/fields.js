@@ -2,9 +2,6 @@
 import { Field } from "../../components/field.js";
 import { html } from "../../html.js";
 
-/** What a field for a date and time holds, with its offset; null for none. @param {string} text */
-export const moment = (text) => (text ? new Date(text).toISOString() : null);
-
 /**
  * @param {{
  *   fields: { name: string, pause?: boolean },

@@ -7,13 +7,13 @@ import { Field } from "../../components/field.js";
 import { Labels, labelsIn } from "../../components/labels.js";
 import { Time } from "../../components/time.js";
 import { ENGINES } from "../../engines.js";
-import { bytes, seconds } from "../../format.js";
+import { bytes, seconds, typedMoment } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { useResource } from "../../live.js";
 import { navigate, to } from "../../router.js";
 import { may } from "../../session.js";
 import { DatabasePage, RoleNote, allowed } from "./shell.js";
-import { CloneFields, moment } from "./fields.js";
+import { CloneFields } from "./fields.js";
 
 /** @typedef {import("./shell.js").Database} Database */
 /** @typedef {{ database: Database, reload: () => void }} Props */
@@ -162,7 +162,7 @@ function Changes({ database, reload }) {
       >
         <p>${database.deletion_protection ? "Then it can be deleted again." : "While it is protected, every deletion is refused."}</p>
       <//>
-      <${Action} label=${database.expires_at ? "Change its expiry" : "Let it expire"} call=${patch({ expires_at: moment(expiry) })} ready=${expiry !== ""} onOpen=${() => setExpiry("")} onDone=${reload} ...${admin}>
+      <${Action} label=${database.expires_at ? "Change its expiry" : "Let it expire"} call=${patch({ expires_at: typedMoment(expiry) })} ready=${expiry !== ""} onOpen=${() => setExpiry("")} onDone=${reload} ...${admin}>
         <p>It deletes itself then, as a deletion would, and can be undeleted within the grace period.</p>
         <${Field} label="Expires at" type="datetime-local" value=${expiry} onValue=${setExpiry} hint="In your zone; at least 5 minutes ahead." />
       <//>

@@ -8,11 +8,10 @@ import { Status } from "../../components/status.js";
 import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
 import { KEEPS_LOGIN } from "../../engines.js";
-import { words } from "../../format.js";
+import { typedMoment, words } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { useList } from "../../lists.js";
 import { useResource } from "../../live.js";
-import { moment } from "./fields.js";
 import { DatabasePage, RoleNote, allowed } from "./shell.js";
 
 /** @typedef {import("./shell.js").Database} Database */
@@ -186,7 +185,7 @@ function Make({ database, onDone }) {
     name: fields.name,
     access: fields.access,
     ...(fields.connections && { connection_limit: Number(fields.connections) }),
-    ...(fields.expiry && { expires_at: moment(fields.expiry) }),
+    ...(fields.expiry && { expires_at: typedMoment(fields.expiry) }),
   };
   return html`<${Action}
     label="New user"

@@ -9,7 +9,7 @@ import { Listing } from "../../components/listing.js";
 import { Page } from "../../components/page.js";
 import { Status } from "../../components/status.js";
 import { Time } from "../../components/time.js";
-import { counted } from "../../format.js";
+import { counted, typedMoment } from "../../format.js";
 import { html, useEffect, useState } from "../../html.js";
 import { useList } from "../../lists.js";
 import { useResource } from "../../live.js";
@@ -21,14 +21,13 @@ import { may, rolesFrom, session } from "../../session.js";
 
 const MOST = 50_000;
 const TIMES = ["from", "to"];
-const moment = (/** @type {string | undefined} */ text) => (text ? new Date(text).toISOString() : undefined);
 /** As a field for a date and time has it. @param {string} text */
 const isTime = (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
 
 export default function Audit() {
   // What is no time in an address is none.
   const asked = Object.fromEntries(Object.entries(query()).filter(([name, text]) => !TIMES.includes(name) || isTime(text)));
-  const filters = { actor: asked.actor, action: asked.action, subject: asked.subject, from: moment(asked.from), to: moment(asked.to) };
+  const filters = { actor: asked.actor, action: asked.action, subject: asked.subject, from: typedMoment(asked.from), to: typedMoment(asked.to) };
   const names = usePeople();
   const [event, setEvent] = useState(/** @type {AuditEvent | null} */ (null));
   if (!may("admin")) {

@@ -1,4 +1,5 @@
 import { Field } from "../../components/field.js";
+import { typedMoment } from "../../format.js";
 import { html, useState } from "../../html.js";
 import { session } from "../../session.js";
 
@@ -46,14 +47,14 @@ export function useKeyForm(key) {
     allowed_ip_list: words(fields.networks),
     inactive_ttl_days: whole(fields.inactive),
   };
-  const expires = fields.expires === local(key?.expires_at) ? (key?.expires_at ?? null) : new Date(fields.expires);
+  const expires_at = fields.expires === local(key?.expires_at) ? (key?.expires_at ?? null) : typedMoment(fields.expires);
   /** @type {Record<string, any>} */
   const body = {
     name: fields.name,
     permissions: fields.permissions,
     team_id: whole(fields.team),
     databases: databases.length ? databases : null,
-    expires_at: expires instanceof Date ? (Number.isNaN(expires.getTime()) ? null : expires.toISOString()) : expires,
+    expires_at,
     controls,
   };
   if (key) {
