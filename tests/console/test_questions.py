@@ -1,5 +1,6 @@
 """Questions: the SQL and its class before anything runs, rows, refusals, what is left, and what was asked before."""
 
+import asyncio
 import re
 from uuid import uuid4
 
@@ -7,7 +8,7 @@ from playwright.async_api import Route, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
-from tests.console.keyboard import press, write
+from tests.console.keyboard import choose, press, write
 from tests.support.model_server import script, sql
 
 MARKUP = "<img src=x onerror=window.owned=1>"
@@ -61,6 +62,42 @@ async def test_the_sql_comes_before_the_rows(visit: Visit) -> None:
     await expect(page.get_by_label("Question or order")).to_have_value(re.compile("generate_series"))
     assert await page.evaluate("window.owned") is None
     assert await page.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+async def test_sql_is_shown_for_the_chosen_database_alone(visit: Visit) -> None:
+    """It runs where it was asked for, whatever is chosen meanwhile, also before its answer is there."""
+    assert visit.caller is not None
+    uuid = (await visit.caller.created(db_type="postgres", name="orders"))["uuid"]
+    await visit.caller.created(db_type="postgres", name="invoices")
+    page = await visit.open(f"/questions?database={uuid}")
+    question = script(sql("CREATE TABLE t (id integer)", "ddl"))
+    await ask(visit, question)
+    panel = page.get_by_role("region", name="Answer")
+    await panel.get_by_role("heading", name="The SQL for orders").wait_for()
+    await press(panel.get_by_role("button", name="Run it"))
+    await expect(page.get_by_role("dialog")).to_contain_text("It changes the schema of orders")
+    await page.keyboard.press("Escape")
+    database = page.get_by_label("Database", exact=True)
+    await expect(page.get_by_role("option", name="invoices (postgres)")).to_have_count(1)
+    await choose(database, "invoices")
+    await expect(panel).to_have_count(0)
+
+    chosen = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await chosen.wait()
+        await route.continue_()
+
+    await page.route("**/api/v1/query_executions", hold)
+    await ask(visit, question)
+    translating = page.get_by_text("Translating")
+    await translating.wait_for()
+    await choose(database, "orders")
+    chosen.set()
+    await expect(translating).to_have_count(0)
+    assert await panel.count() == 0
+    await choose(database, "invoices")
+    await expect(panel).to_have_count(0)
 
 
 async def test_a_database_beyond_the_first_page_is_found(visit: Visit) -> None:

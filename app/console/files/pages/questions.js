@@ -18,6 +18,7 @@ import { useList } from "../lists.js";
 import { useResource } from "../live.js";
 import { may, rolesFrom } from "../session.js";
 import { DatabaseField } from "./database-field.js";
+import { readDatabase } from "./database/shell.js";
 
 const MOST = 2000;
 const CUT = 120;
@@ -45,12 +46,17 @@ export default function Questions({ query }) {
   };
   const call = { method: "POST", path: "/query_executions", body: { database_uuid: database, query: text, execute: false }, keyless: true };
   const asking = useAction(/** @type {any} */ (call), (answer) => {
-    setPreview(answer);
+    setPreview({ ...answer, database });
     again();
   });
   useEffect(() => {
     if (asking.error) again();
   }, [asking.error]);
+  // The SQL that is shown runs where it was asked for: it goes when another database is chosen.
+  const choose = (/** @type {string} */ uuid) => {
+    if (uuid !== database) setPreview(null);
+    setDatabase(uuid);
+  };
   const field = useRef(/** @type {HTMLFormElement | null} */ (null));
   const ready = database !== "" && text.trim() !== "" && !asking.running;
   const submit = (/** @type {Event} */ event) => {
@@ -67,7 +73,7 @@ export default function Questions({ query }) {
   }
   return html`<${Page} title="Questions">
     <form class="form" ref=${field} onSubmit=${submit}>
-      <${DatabaseField} value=${database} onValue=${setDatabase} />
+      <${DatabaseField} value=${database} onValue=${choose} />
       <${Field}
         label="Question or order"
         rows="3"
@@ -85,11 +91,11 @@ export default function Questions({ query }) {
       ${asking.error?.details?.sql && html`<${Sql} label="The SQL that was refused" text=${asking.error.details.sql} />`}
       <${Curl} call=${call} idempotencyKey=${asking.key} />
     </form>
-    ${preview && html`<${Preview} key=${preview.query_id} preview=${preview} onRun=${again} />`}
+    ${preview?.database === database && html`<${Preview} key=${preview.query_id} preview=${preview} onRun=${again} />`}
     <h2>Your questions</h2>
     <${History} list=${history} onAsk=${(/** @type {any} */ one) => {
       setText(one.query);
-      if (one.database_uuid) setDatabase(one.database_uuid);
+      if (one.database_uuid) choose(one.database_uuid);
       field.current?.querySelector("textarea")?.focus();
     }} />
   <//>`;
@@ -120,7 +126,10 @@ function Sql({ label, text }) {
   return html`<pre class="wrapped" tabindex="0" role="region" aria-label=${label}>${text}</pre>`;
 }
 
-/** The SQL, its class, and the rows once it was run. @param {{ preview: any, onRun: () => void }} props */
+/**
+ * The SQL, its class, and the rows once it was run.
+ * @param {{ preview: any, onRun: () => void }} props `preview`: the answer, with the uuid of the database that was asked.
+ */
 function Preview({ preview, onRun }) {
   const kind = preview.result.type;
   const call = { method: "POST", path: "/query_executions/{id}/runs", params: { id: preview.query_id }, keyless: true };
@@ -131,9 +140,11 @@ function Preview({ preview, onRun }) {
   };
   const run = useAction(/** @type {any} */ (call), done);
   const reads = kind === "select";
+  const asked = useResource((signal) => readDatabase(preview.database, signal), [preview.database]);
+  const name = asked.data?.name ?? preview.database;
   return html`
     <section class="panel" aria-label="Answer">
-      <h2>The SQL</h2>
+      <h2>The SQL for ${name}</h2>
       <${Sql} label="SQL" text=${preview.sql} />
       <p>
         <${Status} value=${kind} tone=${reads ? "good" : "warn"} label=${CLASSES[kind] ?? kind} />${" "}
@@ -145,7 +156,7 @@ function Preview({ preview, onRun }) {
             ? html`<button type="button" class="primary" disabled=${run.running} onClick=${run.run}>Run it</button>`
             : html`<${Action} label="Run it" title="Run this SQL" confirm="Run it" danger call=${call} onDone=${done}>
                 <${Sql} label="SQL to run" text=${preview.sql} />
-                <p>It ${CLASSES[kind]}, and can't be taken back.</p>
+                <p>It ${CLASSES[kind]} of ${name}, and can't be taken back.</p>
               <//>`}
         </div>
         ${run.running && html`<${Waiting} text="Running" />`}
