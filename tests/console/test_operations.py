@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from uuid import UUID
 
-from playwright.async_api import expect
+from playwright.async_api import Request, expect
 
 from app.core.clock import utc_now
 from app.databases import records as databases
@@ -114,3 +114,27 @@ async def test_applications_of_blueprints(visit: Visit) -> None:
     await page.locator(".log .reason", has_text="42P07").wait_for()
     await page.locator(".log pre", has_text="onerror").wait_for()
     await check_accessible(page)
+
+
+async def test_the_log_of_what_has_ended_is_not_read_again(visit: Visit) -> None:
+    page, caller = visit.page, visit.caller
+    assert caller is not None
+    database = await made(visit)
+    application = await applied(caller, database, BLUEPRINT)
+    logs: list[str] = []
+    lists: list[str] = []
+
+    def note(asked: Request) -> None:
+        if "/blueprint_applications" in asked.url:
+            (logs if asked.url.endswith(f"/blueprint_applications/{application['id']}") else lists).append(asked.url)
+
+    page.on("request", note)
+    await page.clock.install()
+    await visit.open(f"/databases/{database['uuid']}/blueprints?application={application['id']}")
+    await page.locator(".log pre", has_text="onerror").wait_for()
+    for _ in range(2):
+        logs.clear()
+        lists.clear()
+        while len(lists) < 3:
+            await page.clock.fast_forward(3000)
+    assert logs == []

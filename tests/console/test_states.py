@@ -1,6 +1,7 @@
 """What holds of every page while it reads, when nothing can be read, and when there is nothing yet; and what the
 system's own colours and a wish for less motion change. Dialogs and what is full: `test_every_page.py`."""
 
+import asyncio
 import re
 
 import pytest
@@ -14,6 +15,7 @@ from tests.console.routes import routes
 from tests.console.steps import made
 from tests.console.test_every_page import FOLLOW
 from tests.console.world import World
+from tests.support.answers import data_of
 
 API = "**/api/v1/**"
 BROKEN = {"error": {"code": "internal_error", "message": "Something broke."}, "request_id": "req_broken"}
@@ -112,6 +114,38 @@ async def test_a_part_that_cannot_be_read(visit: Visit) -> None:
     await press(note.get_by_role("button", name="Try again"))
     await press(page.get_by_label("All of them"), "Space")
     await expect(page.get_by_label("database.deleted")).to_be_visible()
+
+
+async def test_what_takes_longer_than_its_interval_is_waited_for(visit: Visit) -> None:
+    """What is read anew each time would never be shown."""
+    page, caller = visit.page, visit.caller
+    assert caller is not None
+    database = await made(visit)
+    at = f"/databases/{database['uuid']}"
+    held: list[str] = []
+    others: list[str] = []
+    released = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        held.append(route.request.url)
+        await released.wait()
+        await route.continue_()
+
+    await page.clock.install()
+    await visit.open(f"{at}/connect")
+    await page.get_by_role("heading", name="orders", level=1).wait_for()
+    page.on("request", lambda asked: others.append(asked.url) if "/operations?" in asked.url else None)
+    await page.route(f"**/api/v1{at}", hold)
+    data_of(await caller.patch(at, {"name": "renamed"}))
+    while not held:
+        await page.clock.fast_forward(5000)
+    others.clear()
+    while len(others) < 3:
+        await page.clock.fast_forward(5000)
+    assert len(held) == 1
+    released.set()
+    await page.get_by_role("heading", name="renamed", level=1).wait_for()
+    await page.unroute_all(behavior="wait")
 
 
 async def test_more_than_a_page_shows_is_no_total(visit: Visit) -> None:

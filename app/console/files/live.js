@@ -132,7 +132,8 @@ const unchanging = () =>
 
 /**
  * A hook: what `load` gives, read again when `deps` change, when `reload` is called, and every `every` milliseconds
- * while the page is shown. What is there stays until the next is, or the API says that the person may not see it.
+ * while the page is shown, unless it is being read by then: what takes longer than that would never be shown. What is
+ * there stays until the next is, or the API says that the person may not see it.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {unknown[]} [deps]
@@ -151,16 +152,20 @@ export function useResource(load, deps = [], { every = 0 } = {}) {
   const latest = useRef(load);
   latest.current = load;
   const subject = useRef(JSON.stringify(deps));
+  const reading = useRef(false);
 
   useEffect(() => {
     const stop = new AbortController();
+    reading.current = true;
     const other = JSON.stringify(deps) !== subject.current;
     subject.current = JSON.stringify(deps);
     // Of another subject nothing may be shown.
     setState((was) => ({ data: other ? undefined : was.data, error: other ? null : was.error, loading: true }));
     const show = async (/** @type {(was: typeof state) => typeof state} */ next) => {
       if (state.data !== undefined && !other) await unchanging();
-      if (!stop.signal.aborted) setState(next);
+      if (stop.signal.aborted) return;
+      reading.current = false;
+      setState(next);
     };
     latest.current(stop.signal).then(
       (data) => show(() => ({ data, error: null, loading: false })),
@@ -171,7 +176,7 @@ export function useResource(load, deps = [], { every = 0 } = {}) {
 
   useEffect(() => {
     if (!every) return;
-    const again = () => document.hidden || changes.value > 0 || setTurn((one) => one + 1);
+    const again = () => document.hidden || changes.value > 0 || reading.current || setTurn((one) => one + 1);
     const timer = setInterval(again, every);
     document.addEventListener("visibilitychange", again);
     return () => {

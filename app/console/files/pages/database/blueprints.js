@@ -5,7 +5,7 @@ import { Status } from "../../components/status.js";
 import { Table } from "../../components/table.js";
 import { Time } from "../../components/time.js";
 import { seconds } from "../../format.js";
-import { html } from "../../html.js";
+import { html, useEffect, useState } from "../../html.js";
 import { useList } from "../../lists.js";
 import { useResource } from "../../live.js";
 import { query, setQuery, to } from "../../router.js";
@@ -13,6 +13,8 @@ import { DatabasePage } from "./shell.js";
 
 /** @typedef {import("./shell.js").Schemas} Schemas */
 /** @typedef {Schemas["ApplicationView"]} Application */
+
+const EVERY = 2000;
 
 /** @param {{ params: { uuid: string } }} props */
 export default function Applications({ params: { uuid } }) {
@@ -62,8 +64,11 @@ function List({ uuid }) {
 
 /** @param {{ id: string, uuid: string }} props */
 function Log({ id, uuid }) {
-  const { data, error } = useResource((signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal }), [id], { every: 2000 });
+  const [every, setEvery] = useState(EVERY);
+  const { data, error } = useResource((signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal }), [id], { every });
   const one = data?.data;
+  const ended = Boolean(one?.completed_at);
+  useEffect(() => setEvery(ended ? 0 : EVERY), [ended]);
   if (!one || one.database_uuid !== uuid) return html`<${ErrorNote} error=${error} />`;
   const values = Object.entries(one.variable_values ?? {});
   return html`<section class="panel" aria-labelledby="log">
