@@ -1,16 +1,17 @@
 """Numbers beyond 2^53, which JavaScript's own numbers change: in variables of blueprints they are what was typed, or
-stored; by the keyboard alone."""
+stored, and among rows what the database has; by the keyboard alone."""
 
 from typing import Any
 
 from playwright.async_api import expect
 
-from tests.applications.support import saved
+from tests.applications.support import applied, saved
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
 from tests.console.keyboard import press, write
 from tests.console.steps import made
 from tests.support.answers import data_of
+from tests.support.model_server import script, sql
 
 ODD, NEXT, MOST = 2**53 + 1, 2**53 + 3, 2**63 - 1
 SQL = "CREATE TABLE t (n bigint);\nINSERT INTO t VALUES ({{n}});\n"
@@ -83,6 +84,24 @@ async def test_a_browser_that_would_change_them_says_so(visit: Visit) -> None:
     await page.get_by_role("link", name="Change").wait_for()
     expected = {"n": {"type": "integer", "default": 2**53 - 1, "min": -5, "max": 2**53 - 1}}
     assert await variables(visit, uuid) == expected
+
+
+async def test_they_are_shown_as_they_are(visit: Visit) -> None:
+    """In a document among the rows of a question, and in the log of an application."""
+    assert visit.caller is not None
+    database = await made(visit, db_type="postgres")
+    page = await visit.open(f"/questions?database={database['uuid']}")
+    text = f"""SELECT '{{"n": {ODD}}}'::jsonb AS document"""
+    await write(page.get_by_label("Question or order"), script(sql(text)))
+    await press(page.get_by_role("button", name="Show the SQL"))
+    await press(page.get_by_role("button", name="Run it"))
+    await expect(page.get_by_role("table", name="Rows").get_by_role("cell")).to_contain_text(str(ODD))
+
+    definitions = {"n": {"type": "integer"}}
+    application = await applied(visit.caller, database, SQL, definitions=definitions, variables={"n": NEXT})
+    await visit.open(f"/databases/{database['uuid']}/blueprints?application={application['id']}")
+    log = page.get_by_role("region", name=f"Log of application {application['id']}")
+    await expect(log.locator("dd")).to_have_text(str(NEXT))
 
 
 async def variables(visit: Visit, uuid: str) -> Any:

@@ -12,7 +12,9 @@ import { beginChange } from "./live.js";
  *   query?: import("./api.js").Query,
  *   body?: any,
  *   keyless?: boolean,
- * }} Call `keyless`: the API takes no Idempotency-Key for it. Where its answer is lost, the person is told.
+ *   exact?: boolean,
+ * }} Call `keyless`: the API takes no Idempotency-Key for it. Where its answer is lost, the person is told. `exact`: as
+ *   in `api.js`.
  */
 
 /**
@@ -56,11 +58,11 @@ export function useAction(call, onDone, onAnswer) {
     endChange.current = beginChange();
     sent.set(text, key);
     try {
-      const { method, path, body, params, query, keyless } = call;
+      const { method, path, body, params, query, keyless, exact } = call;
       const answer =
         method === "GET"
-          ? await api.get(path, { params, query })
-          : await api.send(method, path, body, { params, query, key, keyless });
+          ? await api.get(path, { params, query, exact })
+          : await api.send(method, path, body, { params, query, key, keyless, exact });
       keys.current = { text: "", key: "" };
       onAnswer?.(answer);
       if (!here.current) return;

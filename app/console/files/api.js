@@ -116,9 +116,10 @@ export const api = {
    * @param {SendOptions} [options]
    * @returns {Promise<any>}
    */
-  send(method, path, body = null, { key = newKey(), keyless = false, signal: stop, ...where } = {}) {
+  send(method, path, body = null, { key = newKey(), keyless = false, signal: stop, exact, ...where } = {}) {
     const init = {
       signal: stop,
+      exact,
       headers: { "Idempotency-Key": key, ...(body && { "Content-Type": "application/json" }) },
       body: body && JSON.stringify(body),
     };

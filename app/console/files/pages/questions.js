@@ -132,7 +132,7 @@ function Sql({ label, text }) {
  */
 function Preview({ preview, onRun }) {
   const kind = preview.result.type;
-  const call = { method: "POST", path: "/query_executions/{id}/runs", params: { id: preview.query_id }, keyless: true };
+  const call = { method: "POST", path: "/query_executions/{id}/runs", params: { id: preview.query_id }, keyless: true, exact: true };
   const [answer, setAnswer] = useState(/** @type {any} */ (null));
   const done = (/** @type {any} */ given) => {
     setAnswer(given);

@@ -65,7 +65,7 @@ function List({ uuid }) {
 /** @param {{ id: string, uuid: string }} props */
 function Log({ id, uuid }) {
   const [every, setEvery] = useState(EVERY);
-  const { data, error } = useResource((signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal }), [id], { every });
+  const { data, error } = useResource((signal) => api.get("/blueprint_applications/{id}", { params: { id }, signal, exact: true }), [id], { every });
   const one = data?.data;
   const ended = Boolean(one?.completed_at);
   useEffect(() => setEvery(ended ? 0 : EVERY), [ended]);
