@@ -114,6 +114,33 @@ async def test_a_deletion_that_the_page_sees_before_its_answer(visit: Visit) -> 
     await page.unroute_all(behavior="wait")
 
 
+async def test_a_dialog_undoes_nothing_of_others(visit: Visit) -> None:
+    """What they change while it is open stays."""
+    caller = visit.caller
+    assert caller is not None
+    database = await made(visit, labels={"env": "test", "kept": "before", "constructor": "gone"})
+    at = f"/databases/{database['uuid']}"
+    page = await visit.open(at)
+    dialog = await begin(page, "Edit labels")
+    await expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
+    await write(dialog.get_by_label("Labels"), "env:production\nkept:before")
+    data_of(await caller.patch(at, {"labels": {"kept": "after", "owner": "core"}}))
+    await expect(page.locator(".label", has_text="owner:core")).to_have_count(1)
+    await press(dialog.get_by_role("button", name="Save"))
+    await expect(dialog).to_have_count(0)
+    labels = {"env": "production", "kept": "after", "owner": "core"}
+    assert data_of(await caller.get(at))["labels"] == labels
+
+    await begin(page, "Change limits")
+    await write(dialog.get_by_label("Connections"), "7")
+    data_of(await caller.patch(f"{at}/quotas", {"warning_threshold_pct": 50}))
+    await expect(page.locator("dd", has_text="50 %")).to_have_count(1)
+    await press(dialog.get_by_role("button", name="Change"))
+    await expect(dialog).to_have_count(0)
+    limits = {"storage_hard_limit_gb": None, "connection_hard_limit": 7, "warning_threshold_pct": 50}
+    assert data_of(await caller.get(at))["quotas"] == limits
+
+
 async def test_a_viewer_is_shown_who_may(console: Console) -> None:
     async with console.person(viewport=NARROW) as visit:
         database = await made(visit)

@@ -10,6 +10,7 @@ from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
 from tests.console.keyboard import choose, press, set_moment, write
 from tests.console.steps import begin, fill
+from tests.console.test_leaving import LOOK_AGAIN
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.store import store
@@ -93,6 +94,24 @@ async def test_a_key_that_is_refused_says_why(visit: Visit) -> None:
     await expect(note).to_contain_text("req_")
     await expect(page.locator(".field-error")).to_contain_text("nowhere")
     await check_accessible(page)
+
+
+async def test_a_change_of_a_key_undoes_nothing_of_others(visit: Visit) -> None:
+    """What is changed elsewhere while its dialog is open, and read meanwhile, stays."""
+    caller = visit.caller
+    assert caller is not None
+    made = data_of(await caller.post("/api_keys", {"name": "before", "permissions": ["databases:read"]}), 201)
+    at = f"/api_keys/{made['id']}"
+    page = await visit.open(f"/keys/{made['id']}")
+    opened = await begin(page, "Change")
+    await press(opened.get_by_label("databases:write"), "Space")
+    data_of(await caller.patch(at, {"name": "after"}))
+    await page.evaluate(LOOK_AGAIN)
+    await expect(page.locator("h1")).to_have_text("after")
+    await press(opened.get_by_role("button", name="Save"))
+    await expect(opened).to_have_count(0)
+    changed = data_of(await caller.get(at))
+    assert (changed["name"], changed["permissions"]) == ("after", ["databases:read", "databases:write"])
 
 
 async def test_a_key_whose_end_is_no_date_is_not_made(visit: Visit) -> None:

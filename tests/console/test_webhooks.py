@@ -11,6 +11,7 @@ from tests.clients.toolbox import run
 from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.keyboard import choose, press, write
+from tests.support.answers import data_of
 from tests.support.receiver import Receiver, answer, receiver
 
 SECRET = re.compile(r"^whsec_[A-Za-z0-9+/=]{44}$")
@@ -121,3 +122,20 @@ async def _change_and_end(visit: Visit, receiving: Receiver, secret: str) -> Non
     await press(dialog.get_by_role("button", name="Delete"))
     await page.get_by_role("cell", name="revoked").wait_for()
     await check_accessible(page)
+
+
+async def test_settings_undo_nothing_of_others(visit: Visit) -> None:
+    """What they change while the form is open stays, and is shown."""
+    caller = visit.caller
+    assert caller is not None
+    endpoint = data_of(await caller.post("/webhook_endpoints", {"url": "https://hooks.example.com/old"}), 201)
+    at = f"/webhook_endpoints/{endpoint['id']}"
+    page = await visit.open(f"/webhooks/{endpoint['id']}/settings")
+    await write(page.get_by_label("URL"), "https://hooks.example.com/new")
+    data_of(await caller.patch(at, {"events": ["database.paused"]}))
+    await press(page.get_by_role("button", name="Save"))
+    await page.get_by_text("Saved.").wait_for()
+    changed = data_of(await caller.get(at))
+    assert (changed["url"], changed["events"]) == ("https://hooks.example.com/new", ["database.paused"])
+    await expect(page.get_by_label("database.paused")).to_be_checked()
+    await expect(page.get_by_role("button", name="Save")).to_be_disabled()

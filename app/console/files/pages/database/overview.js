@@ -102,15 +102,23 @@ function usedWhen(metrics) {
 
 /** @param {Props} props */
 function LimitsAction({ database, reload }) {
-  const [fields, setFields] = useState(/** @type {Record<string, string>} */ ({}));
+  const [before, setBefore] = useState(/** @type {Record<string, string>} */ ({}));
+  const [fields, setFields] = useState(before);
   const names = /** @type {const} */ (["storage_hard_limit_gb", "connection_hard_limit", "warning_threshold_pct"]);
   const labels = ["Storage in GB", "Connections", "Warning at percent"];
-  const body = Object.fromEntries(names.map((name) => [name, fields[name] ? Number(fields[name]) : null]));
+  const changed = names.filter((name) => fields[name] !== before[name]);
+  const body = Object.fromEntries(changed.map((name) => [name, fields[name] ? Number(fields[name]) : null]));
+  const begin = () => {
+    const present = Object.fromEntries(names.map((name) => [name, String(database.quotas[name] ?? "")]));
+    setBefore(present);
+    setFields(present);
+  };
   return html`<${Action}
     label="Change limits"
     call=${{ method: "PATCH", path: "/databases/{uuid}/quotas", params: { uuid: database.uuid }, body }}
     confirm="Change"
-    onOpen=${() => setFields(Object.fromEntries(names.map((name) => [name, String(database.quotas[name] ?? "")])))}
+    ready=${changed.length > 0}
+    onOpen=${begin}
     onDone=${reload}
     ...${allowed(database)}
   >
@@ -135,6 +143,7 @@ function Changes({ database, reload }) {
   const params = { uuid: database.uuid };
   const path = "/databases/{uuid}";
   const [name, setName] = useState("");
+  const [labels, setLabels] = useState(/** @type {Record<string, string>} */ ({}));
   const [text, setText] = useState("");
   const [expiry, setExpiry] = useState("");
   const [clone, setClone] = useState({ name: "", pause: false });
@@ -142,6 +151,11 @@ function Changes({ database, reload }) {
   const admin = allowed(database, "admin");
   const patch = (/** @type {object} */ body) => /** @type {const} */ ({ method: "PATCH", path, params, body });
   const paused = database.status === "paused";
+  const changed = changedLabels(labels, text);
+  const beginLabels = () => {
+    setLabels(database.labels);
+    setText(asLines(database.labels));
+  };
   return html`<section class="panel" aria-labelledby="changes">
     <h2 id="changes">Change it</h2>
     <${RoleNote} database=${database} what="change it" />
@@ -151,7 +165,7 @@ function Changes({ database, reload }) {
         <p>Only the name in Headwater changes: the address, the user and the name on the host stay.</p>
         <${Field} label="Name" value=${name} onValue=${setName} maxlength="63" autocomplete="off" spellcheck=${false} hint="Lowercase letters, digits and hyphens." />
       <//>
-      <${Action} label="Edit labels" call=${patch({ labels: changedLabels(database.labels, text) })} confirm="Save" onOpen=${() => setText(asLines(database.labels))} onDone=${reload} ...${member}>
+      <${Action} label="Edit labels" call=${patch({ labels: changed })} confirm="Save" ready=${Object.keys(changed).length > 0} onOpen=${beginLabels} onDone=${reload} ...${member}>
         <${Field} label="Labels" rows=${6} value=${text} onValue=${setText} spellcheck=${false} hint="One on a line, as key:value. No place for secrets: labels are in webhooks." />
       <//>
       <${Action}
@@ -217,11 +231,13 @@ function Changes({ database, reload }) {
 const asLines = (labels) => Object.entries(labels).map(([key, value]) => `${key}:${value}`).join("\n");
 
 /**
- * What a PATCH needs for these lines: what they name, and null for what they don't any more.
- * @param {Record<string, string>} labels @param {string} text
+ * What a PATCH needs for these lines: what they name anew, and null for what they don't any more.
+ * @param {Record<string, string>} before as they were when somebody began to edit them: what others have changed since
+ *   stays @param {string} text
  */
-function changedLabels(labels, text) {
+function changedLabels(before, text) {
   const named = labelsIn(text);
-  const gone = Object.keys(labels).filter((key) => !(key in named)).map((key) => [key, null]);
-  return { ...Object.fromEntries(gone), ...named };
+  const gone = Object.keys(before).filter((key) => !Object.hasOwn(named, key)).map((key) => [key, null]);
+  const changed = Object.entries(named).filter(([key, value]) => before[key] !== value);
+  return Object.fromEntries([...gone, ...changed]);
 }

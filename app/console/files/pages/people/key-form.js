@@ -35,10 +35,12 @@ const fieldsOf = (key) => ({
 });
 
 /**
- * A hook: what a form for a key has, and the body of a request. Of a key that there is, only what was changed.
- * @param {Key} [key]
+ * A hook: what a form for a key has, and the body of a request. Of a key that there is, only what was changed since
+ * `begin`: what others have changed meanwhile stays.
+ * @param {Key} [present]
  */
-export function useKeyForm(key) {
+export function useKeyForm(present) {
+  const [key, setKey] = useState(present);
   const [fields, setFields] = useState(() => fieldsOf(key));
   const databases = words(fields.databases);
   const controls = {
@@ -67,7 +69,10 @@ export function useKeyForm(key) {
     for (const name of ["team_id", "databases", "expires_at"]) if (body[name] === null) delete body[name];
   }
   const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setFields({ ...fields, [name]: value });
-  const begin = () => setFields(fieldsOf(key));
+  const begin = () => {
+    setKey(present);
+    setFields(fieldsOf(present));
+  };
   return { fields, set, begin, body, ready: fields.name.trim() !== "" && fields.permissions.length > 0 };
 }
 

@@ -16,18 +16,28 @@ export default function Settings({ params: { id } }) {
 
 /** @param {{ endpoint: any, reload: () => void }} props */
 function Form({ endpoint, reload }) {
+  const [before, setBefore] = useState(endpoint);
   const [url, setUrl] = useState(endpoint.url);
   const [chosen, setChosen] = useState(/** @type {string[]} */ (endpoint.events));
   const [saved, setSaved] = useState(false);
   const params = { id: endpoint.id };
+  // What others have changed since stays.
+  const body = {
+    ...(url !== before.url && { url }),
+    ...(chosen.join() !== before.events.join() && { events: chosen }),
+  };
   if (endpoint.status !== "active") return html`<p>This endpoint was deleted: nothing is sent to it any more.</p>`;
   if (!may("member", endpoint.team_id)) return html`<p>Only ${rolesFrom("member")} of its team change an endpoint.</p>`;
   return html`
     <${ActionForm}
-      call=${{ method: "PATCH", path: "/webhook_endpoints/{id}", params, body: { url, events: chosen } }}
+      call=${{ method: "PATCH", path: "/webhook_endpoints/{id}", params, body }}
       submit="Save"
-      ready=${url !== endpoint.url || chosen.join() !== endpoint.events.join()}
-      onDone=${() => {
+      ready=${Object.keys(body).length > 0}
+      onDone=${(/** @type {any} */ { data }) => {
+        setBefore(data);
+        // Unless more was typed meanwhile.
+        setUrl((/** @type {string} */ now) => (now === url ? data.url : now));
+        setChosen((now) => (now === chosen ? data.events : now));
         setSaved(true);
         announce("Saved");
         reload();
