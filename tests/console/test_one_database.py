@@ -141,6 +141,22 @@ async def test_a_dialog_undoes_nothing_of_others(visit: Visit) -> None:
     assert data_of(await caller.get(at))["quotas"] == limits
 
 
+async def test_a_dialog_never_turns_into_its_opposite(visit: Visit) -> None:
+    """Where somebody else was first it closes, and the opposite is another action."""
+    caller = visit.caller
+    assert caller is not None
+    at = f"/databases/{(await made(visit))['uuid']}"
+    page = await visit.open(at)
+    dialog = await begin(page, "Protect from deletion")
+    data_of(await caller.patch(at, {"deletion_protection": True}))
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("button", name="Take protection away")).to_be_enabled()
+    await begin(page, "Pause")
+    data_of(await caller.post(f"{at}/pauses", None))
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("button", name="Resume", exact=True)).to_be_enabled()
+
+
 async def test_a_viewer_is_shown_who_may(console: Console) -> None:
     async with console.person(viewport=NARROW) as visit:
         database = await made(visit)

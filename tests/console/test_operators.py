@@ -14,6 +14,7 @@ from tests.console.accessible import check_accessible
 from tests.console.browser import Console, Visit
 from tests.console.keyboard import press, write
 from tests.console.steps import begin, do, without
+from tests.console.test_leaving import LOOK_AGAIN
 from tests.console.test_operations import put_off
 from tests.console.test_people import EVIL, act, rename
 from tests.support.answers import body_of, data_of
@@ -107,6 +108,12 @@ async def a_host_comes_and_goes(visit: Visit) -> None:
         address = "lost.example.com:5432"
         await do(page, f"Drain {address}", "Drain")
         await do(page, f"Undrain {address}", "Undrain")
+        # Where somebody else was first, a dialog doesn't turn into its opposite.
+        dialog = await begin(page, f"Drain {address}")
+        async with store(visit.console.service.control_dsn):
+            await fetch("UPDATE engine_hosts SET draining = true WHERE host = 'lost.example.com'")
+        await page.evaluate(LOOK_AGAIN)
+        await expect(dialog).to_have_count(0)
         dialog = await begin(page, f"Evacuate {address}")
         await write(dialog.get_by_label(f"Type {address} to confirm"), address)
         await press(dialog.get_by_role("button", name="Evacuate"))

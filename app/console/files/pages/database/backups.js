@@ -160,6 +160,7 @@ export function One({ backup, database, onDone }) {
         <//>
       `}
       <${Action}
+        key=${whole ? "delete" : "stop"}
         label=${whole ? "Delete" : "Stop and delete"}
         title="Delete the backup"
         small

@@ -156,6 +156,7 @@ function Changes({ database, reload }) {
     setLabels(database.labels);
     setText(asLines(database.labels));
   };
+  // Two actions in one place have keys: where somebody else was first, a dialog closes, and is never its own opposite.
   return html`<section class="panel" aria-labelledby="changes">
     <h2 id="changes">Change it</h2>
     <${RoleNote} database=${database} what="change it" />
@@ -169,6 +170,7 @@ function Changes({ database, reload }) {
         <${Field} label="Labels" rows=${6} value=${text} onValue=${setText} spellcheck=${false} hint="One on a line, as key:value. No place for secrets: labels are in webhooks." />
       <//>
       <${Action}
+        key=${`protected-${database.deletion_protection}`}
         label=${database.deletion_protection ? "Take protection away" : "Protect from deletion"}
         call=${patch({ deletion_protection: !database.deletion_protection })}
         onDone=${reload}
@@ -185,6 +187,7 @@ function Changes({ database, reload }) {
         <p>It stays until somebody deletes it.</p>
       <//>`}
       <${Action}
+        key=${`paused-${paused}`}
         label=${paused ? "Resume" : "Pause"}
         call=${{ method: paused ? "DELETE" : "POST", path: `${path}/pauses`, params }}
         onDone=${reload}

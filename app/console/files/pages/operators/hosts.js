@@ -38,12 +38,13 @@ function Deeds({ host, reload }) {
   const params = { id: host.id };
   const address = `${host.host}:${host.port}`;
   const name = (/** @type {string} */ what) => html`${what}<span class="visually-hidden"> ${address}</span>`;
+  // With keys: a dialog closes where somebody else was first, and is never its own opposite.
   return html`
     ${host.draining
-      ? html`<${Action} label=${name("Undrain")} title=${`Undrain ${address}`} confirm="Undrain" small call=${{ method: "DELETE", path: "/operator/hosts/{id}/drains", params }} onDone=${reload}>
+      ? html`<${Action} key="undrain" label=${name("Undrain")} title=${`Undrain ${address}`} confirm="Undrain" small call=${{ method: "DELETE", path: "/operator/hosts/{id}/drains", params }} onDone=${reload}>
           <p>New databases are placed on it again.</p>
         <//>`
-      : html`<${Action} label=${name("Drain")} title=${`Drain ${address}`} confirm="Drain" small call=${{ method: "POST", path: "/operator/hosts/{id}/drains", params, body: {} }} onDone=${reload}>
+      : html`<${Action} key="drain" label=${name("Drain")} title=${`Drain ${address}`} confirm="Drain" small call=${{ method: "POST", path: "/operator/hosts/{id}/drains", params, body: {} }} onDone=${reload}>
           <p>No new databases are placed on it; those that are there stay.</p>
         <//>`}
     <${Action}
