@@ -3,17 +3,19 @@
 import asyncio
 import re
 
-from playwright.async_api import Route, expect
+from playwright.async_api import Page, Route, expect
 
 from app.store.session import execute
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
 from tests.console.keyboard import press, write
 from tests.console.steps import begin, both_engines, do, made
-from tests.support.answers import data_of, error_of
+from tests.console.test_leaving import LOOK_AGAIN
+from tests.support.answers import body_of, data_of, error_of
 from tests.support.store import store
 
 SCRIPT = '<img src="/nowhere" onerror="document.title = 1">'
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 @both_engines
@@ -90,27 +92,77 @@ async def test_a_deletion_that_the_page_sees_before_its_answer(visit: Visit) -> 
     page = await visit.open(f"/databases/{database['uuid']}")
     dialog = await begin(page, "Delete")
     await write(dialog.get_by_label("Type orders to confirm"), "orders")
-    reading, deleted, read = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    visit.watch.expect(404)
+    at = f"**/api/v1/databases/{database['uuid']}"
+    reading = await answer_late(page, at, at)
+    await reading.wait()
+    await press(dialog.get_by_role("button", name="Delete", exact=True))
+    await page.wait_for_url("**/console/databases/deleted")
+    await page.unroute_all(behavior="wait")
+
+
+async def answer_late(page: Page, read: str, change: str, *, refused_first: bool = False) -> asyncio.Event:
+    """From now on the page reads what the change leaves, and draws it, before the change is answered: at first by a
+    refusal that doesn't decide it, if it is to be. The event is that it reads."""
+    reading, changed, seen = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    refusals = [{"error": {"code": "revocation_pending", "message": "Not yet."}}] if refused_first else []
 
     async def handle(route: Route) -> None:
         headers = route.request.headers | {"Sec-Fetch-Site": "same-origin"}
         if route.request.method == "GET":
             reading.set()
-            await deleted.wait()
+            await changed.wait()
             await route.fulfill(response=await route.fetch(headers=headers))
-            return read.set()
+            return seen.set()
         answer = await route.fetch(headers=headers)
-        deleted.set()
-        await read.wait()
+        changed.set()
+        await seen.wait()
         # What it shows of that is drawn.
-        await page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        await page.evaluate(DRAWN)
+        if refusals:
+            return await route.fulfill(status=503, json=refusals.pop())
         return await route.fulfill(response=answer)
 
-    visit.watch.expect(404)
-    await page.route(f"**/api/v1/databases/{database['uuid']}", handle)
+    for path in {read, change}:
+        await page.route(path, handle)
+    return reading
+
+
+async def test_a_deletion_that_the_page_sees_before_it_is_decided(visit: Visit) -> None:
+    """The refusal stays, and the next press asks for the same deletion, whose answer is to be had."""
+    database = await made(visit)
+    page = await visit.open(f"/databases/{database['uuid']}")
+    keys: list[str] = []
+    page.on("request", lambda one: keys.append(one.headers["idempotency-key"]) if one.method == "DELETE" else None)
+    dialog = await begin(page, "Delete")
+    await write(dialog.get_by_label("Type orders to confirm"), "orders")
+    visit.watch.expect(404, 503)
+    at = f"**/api/v1/databases/{database['uuid']}"
+    reading = await answer_late(page, at, at, refused_first=True)
     await reading.wait()
-    await press(dialog.get_by_role("button", name="Delete", exact=True))
+    confirm = dialog.get_by_role("button", name="Delete", exact=True)
+    await press(confirm)
+    await dialog.locator(".error-note").get_by_text("revocation_pending").wait_for()
+    await page.evaluate(DRAWN)
+    await press(confirm)
     await page.wait_for_url("**/console/databases/deleted")
+    assert (len(keys), len(set(keys))) == (2, 1)
+    await page.unroute_all(behavior="wait")
+
+
+async def test_an_undeletion_that_the_list_sees_before_its_answer(visit: Visit) -> None:
+    """Its row, which has the dialog, is gone by then."""
+    assert visit.caller is not None
+    database = await made(visit)
+    at = f"/databases/{database['uuid']}"
+    body_of(await visit.caller.delete(at))
+    page = await visit.open("/databases/deleted")
+    dialog = await begin(page, "Undelete")
+    reading = await answer_late(page, "**/api/v1/deleted_databases?*", f"**/api/v1{at}/undeletions")
+    await page.evaluate(LOOK_AGAIN)
+    await reading.wait()
+    await press(dialog.get_by_role("button", name="Undelete", exact=True))
+    await page.wait_for_url(f"**/console{at}")
     await page.unroute_all(behavior="wait")
 
 

@@ -33,8 +33,10 @@ const sent = /** @type {Map<string, string>} */ (new Map());
  * @param {Call} call
  * @param {(answer: any) => void} [onDone] while the page is shown
  * @param {(answer: any) => void} [onAnswer] wherever the person is by then
+ * @param {{ holds?: boolean }} [options] `holds`: the change goes on while an error is shown that doesn't decide it: what
+ *   the page reads by then may have no place for that any more
  */
-export function useAction(call, onDone, onAnswer) {
+export function useAction(call, onDone, onAnswer, { holds = false } = {}) {
   const [state, setState] = useState(
     /** @type {{ running: boolean, error: any, answer: any }} */ ({ running: false, error: null, answer: undefined }),
   );
@@ -55,7 +57,10 @@ export function useAction(call, onDone, onAnswer) {
     if (state.running) return;
     const { key } = keys.current;
     setState({ running: true, error: null, answer: undefined });
+    const endLast = endChange.current;
     endChange.current = beginChange();
+    endLast();
+    let held = false;
     sent.set(text, key);
     try {
       const { method, path, body, params, query, keyless, exact } = call;
@@ -71,13 +76,13 @@ export function useAction(call, onDone, onAnswer) {
     } catch (error) {
       if (isDecided(error)) keys.current = { text: "", key: "" };
       if (!here.current) return;
+      held = holds && !isDecided(error);
       setState({ running: false, error, answer: undefined });
       announce(error instanceof Error ? error.message : String(error), { urgent: true });
     } finally {
       sent.delete(text);
-      endChange.current();
+      if (!held) endChange.current();
     }
   };
-  const clear = () => setState({ running: false, error: null, answer: undefined });
-  return { ...state, run, clear, key: keys.current.key };
+  return { ...state, run, key: keys.current.key };
 }

@@ -1,6 +1,7 @@
 // Lists of the API: read page by page as they are looked at, and what is in sight read again.
 import { ApiError, api, isRefused } from "./api.js";
 import { useEffect, useMemo, useState } from "./html.js";
+import { isChanging, unchanging } from "./live.js";
 
 const PAGE = 100;
 
@@ -93,9 +94,9 @@ class PagedList {
     if (this.hasMore && this.rows) this.read(this.rows.length);
   }
 
-  /** Reads the rows in sight again. */
+  /** Reads the rows in sight again, unless a change is under way: that of a row shows there how it goes. */
   refresh() {
-    this.read(Math.min(Math.max(0, this.first - PAGE / 4), this.rows?.length ?? 0));
+    if (!isChanging()) this.read(Math.min(Math.max(0, this.first - PAGE / 4), this.rows?.length ?? 0));
   }
 
   /** Reads the first page again. What is being read may be from before the change that somebody wants to see. */
@@ -112,10 +113,12 @@ class PagedList {
     try {
       const query = { ...this.query, limit: PAGE, starting_after: before && this.id(before) };
       const page = await api.get(this.path, { params: this.params, query, signal: this.stopping.signal, exact: this.exact });
+      if (from < (this.rows?.length ?? 0)) await unchanging();
       this.put(from, page.data, page.has_more);
       this.error = null;
     } catch (fault) {
       if (this.stopping.signal.aborted) return;
+      if (this.rows) await unchanging();
       const gone = before && fault instanceof ApiError && [404, 422].includes(fault.status);
       if (gone) this.rows = this.rows?.filter((row) => row !== before);
       else if (isRefused(fault)) this.rows = undefined;

@@ -124,8 +124,11 @@ export function beginChange() {
   };
 }
 
+/** Whether a change is under way. */
+export const isChanging = () => changes.value > 0;
+
 /** Waits until no change is under way. */
-const unchanging = () =>
+export const unchanging = () =>
   new Promise((done) => {
     const stop = changes.subscribe((count) => count || queueMicrotask(() => done(stop())));
   });
@@ -176,7 +179,7 @@ export function useResource(load, deps = [], { every = 0 } = {}) {
 
   useEffect(() => {
     if (!every) return;
-    const again = () => document.hidden || changes.value > 0 || reading.current || setTurn((one) => one + 1);
+    const again = () => document.hidden || isChanging() || reading.current || setTurn((one) => one + 1);
     const timer = setInterval(again, every);
     document.addEventListener("visibilitychange", again);
     return () => {

@@ -47,10 +47,11 @@ export function Action(props) {
 function Confirmation({ label, title = label, call, shown = call, confirm = label, typed, danger, ready = true, ...props }) {
   const { onClose, onDone, result, children } = props;
   const [text, setText] = useState("");
-  const action = useAction(call, (answer) => {
+  const done = (/** @type {any} */ answer) => {
     onDone?.(answer);
     if (!result) onClose();
-  });
+  };
+  const action = useAction(call, done, undefined, { holds: true });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (ready && (!typed || text === typed)) action.run();
