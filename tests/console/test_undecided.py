@@ -3,13 +3,14 @@ presses again, so that it is done once and what it gives is shown. By the keyboa
 
 from collections.abc import Awaitable, Callable
 
-from playwright.async_api import Page, Request, Route, expect
+import pytest
+from playwright.async_api import Locator, Page, Request, Route, expect
 
 from app.store.session import execute, fetch
 from tests.console.accessible import check_accessible
 from tests.console.browser import Visit
 from tests.console.keyboard import press, write
-from tests.console.steps import begin, made
+from tests.console.steps import begin, do, made
 from tests.support.answers import data_of
 from tests.support.store import store
 from tests.support.waiting import until
@@ -97,6 +98,67 @@ async def test_the_key_stays_until_an_answer_decides(visit: Visit) -> None:
     await page.get_by_role("heading", name="Patient", level=1).wait_for()
     assert len(set(keys)) == len(DECIDED) + 1
     assert [one["name"] for one in data_of(await caller.get("/teams"))].count("Patient") == 1
+
+
+@pytest.mark.parametrize(("hours", "teams"), [(1, 1), (3, 2)])
+async def test_the_key_outlives_its_dialog(visit: Visit, hours: int, teams: int) -> None:
+    """Who closes it, and asks for the same again, asks for the first attempt's answer; much later it is another one."""
+    page, caller = visit.page, visit.caller
+    assert caller is not None
+    visit.watch.expect(503)
+    keys = keys_of(page, "/teams")
+    await page.clock.install()
+    await visit.open("/teams")
+    dialog = await named(page, "Patient")
+    await page.route("**/api/v1/teams", done_but_undecided)
+    await press(dialog.get_by_role("button", name="Make the team"))
+    await dialog.locator(".error-note").get_by_text("host_unavailable").wait_for()
+    await page.unroute("**/api/v1/teams")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    await page.clock.fast_forward(hours * 3_600_000)
+    await named(page, "Patient")
+    await press(dialog.get_by_role("button", name="Make the team"))
+    await page.get_by_role("heading", name="Patient", level=1).wait_for()
+    assert (len(keys), len(set(keys))) == (2, teams)
+    assert [one["name"] for one in data_of(await caller.get("/teams"))].count("Patient") == teams
+    # It is decided: the same again is another one.
+    await press(page.get_by_role("link", name="Teams", exact=True).first)
+    await named(page, "Patient")
+    await press(dialog.get_by_role("button", name="Make the team"))
+    await page.get_by_role("heading", name="Patient", level=1).wait_for()
+    assert (len(keys), len(set(keys))) == (3, teams + 1)
+
+
+async def named(page: Page, name: str) -> Locator:
+    """The dialog of a new team."""
+    dialog = await begin(page, "New team")
+    await write(dialog.get_by_label("Name"), name)
+    return dialog
+
+
+async def done_but_undecided(route: Route) -> None:
+    await route.fetch(headers=route.request.headers | {"Sec-Fetch-Site": "same-origin"})
+    error = {"code": "host_unavailable", "message": "Not now."}
+    await route.fulfill(status=503, json={"error": error, "request_id": "req_undecided"})
+
+
+async def test_a_change_that_was_undone_is_another_one(visit: Visit) -> None:
+    """Although the first attempt at it was never decided: its answer would say what is no longer so."""
+    page, caller = visit.page, visit.caller
+    assert caller is not None
+    database = await made(visit)
+    visit.watch.expect(503)
+    await visit.open(f"/databases/{database['uuid']}")
+    dialog = await begin(page, "Pause")
+    await page.route("**/api/v1/databases/*/pauses", done_but_undecided)
+    await press(dialog.get_by_role("button", name="Pause", exact=True))
+    await dialog.locator(".error-note").get_by_text("host_unavailable").wait_for()
+    await page.unroute("**/api/v1/databases/*/pauses")
+    await page.keyboard.press("Escape")
+    await do(page, "Resume")
+    await do(page, "Pause")
+    assert data_of(await caller.get(f"/databases/{database['uuid']}"))["status"] == "paused"
 
 
 def refusing(status: int, code: str) -> Callable[[Route], Awaitable[None]]:

@@ -24,8 +24,44 @@ import { beginChange } from "./live.js";
  */
 const isDecided = (error) => error instanceof ApiError && [404, 409, 422].includes(error.status) && !isUnderWay(error);
 
-/** The keys of the requests that are under way: who leaves a page and comes back repeats such a one, by its text. */
-const sent = /** @type {Map<string, string>} */ (new Map());
+/** In milliseconds. The API knows a key for 24 hours; but after some time the same change is meant as another one. */
+const KEPT = 2 * 3600_000;
+
+/**
+ * The requests that no answer has decided yet: who leaves a page, or closes a dialog, and comes back repeats such a one with
+ * its key. They are found by their digests, for a request may hold secrets. `thing` is what is changed, undefined for
+ * something new; `over`: its answer, or that there is none, left it undecided.
+ */
+const sent = /** @type {Map<string, { key: string, at: number, thing: unknown, over: boolean }>} */ (new Map());
+
+/** The key with which this was sent. @param {string} text of a request @returns {string | undefined} */
+function sentKey(text) {
+  for (const [digest, { at }] of sent) if (at < Date.now() - KEPT) sent.delete(digest);
+  return sent.size > 0 ? sent.get(digestOf(text))?.key : undefined;
+}
+
+/**
+ * The thing was changed: to ask again for what was asked before that, such as to pause what was resumed, is another change.
+ * @param {unknown} thing
+ */
+function forgetFor(thing) {
+  for (const [digest, one] of sent) if (thing !== undefined && one.thing === thing && one.over) sent.delete(digest);
+}
+
+/**
+ * Two different texts have the same one by an accident that nobody will see. Not crypto.subtle, which only pages over TLS
+ * or from this machine have, and which answers later.
+ * @param {string} text
+ */
+function digestOf(text) {
+  let [one, other] = [0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    one = Math.imul(one ^ code, 0x9e3779b1);
+    other = Math.imul(other + code, 0x85ebca6b) ^ (other >>> 15);
+  }
+  return `${text.length} ${one} ${other}`;
+}
 
 /**
  * A hook: runs a change. `key` is the Idempotency-Key that the next run has: a new one after an answer that decides it,
@@ -42,7 +78,7 @@ export function useAction(call, onDone, onAnswer, { holds = false } = {}) {
   );
   const text = JSON.stringify(call);
   const keys = useRef({ text: "", key: "" });
-  if (keys.current.text !== text && !state.running) keys.current = { text, key: sent.get(text) ?? newKey() };
+  if (keys.current.text !== text && !state.running) keys.current = { text, key: sentKey(text) ?? newKey() };
   const here = useRef(true);
   const endChange = useRef(() => {});
   useEffect(() => {
@@ -61,26 +97,35 @@ export function useAction(call, onDone, onAnswer, { holds = false } = {}) {
     endChange.current = beginChange();
     endLast();
     let held = false;
-    sent.set(text, key);
+    const digest = digestOf(text);
+    const [id] = Object.values(call.params ?? {});
+    const thing = id === undefined ? undefined : `${call.path.split("{")[0]}${id}`;
+    const request = { key, at: Date.now(), thing, ...sent.get(digest), over: false };
+    if (!call.keyless) sent.set(digest, request);
+    const decided = () => {
+      sent.delete(digest);
+      keys.current = { text: "", key: "" };
+    };
     try {
       const { method, path, body, params, query, keyless, exact } = call;
       const answer =
         method === "GET"
           ? await api.get(path, { params, query, exact })
           : await api.send(method, path, body, { params, query, key, keyless, exact });
-      keys.current = { text: "", key: "" };
+      decided();
+      forgetFor(thing);
       onAnswer?.(answer);
       if (!here.current) return;
       setState({ running: false, error: null, answer });
       onDone?.(answer);
     } catch (error) {
-      if (isDecided(error)) keys.current = { text: "", key: "" };
+      if (isDecided(error)) decided();
+      request.over = true;
       if (!here.current) return;
       held = holds && !isDecided(error);
       setState({ running: false, error, answer: undefined });
       announce(error instanceof Error ? error.message : String(error), { urgent: true });
     } finally {
-      sent.delete(text);
       if (!held) endChange.current();
     }
   };
