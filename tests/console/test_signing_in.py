@@ -123,6 +123,23 @@ async def test_a_link_over_somebody_who_is_signed_in_is_asked_for(console: Conso
         assert await visit.context.cookies() != before
 
 
+async def test_a_page_in_another_tab_follows_who_signs_in(console: Console) -> None:
+    """It has the same cookie: what is done there would be done in their name."""
+    service = console.service
+    other = await service.caller()
+    async with store(service.control_dsn):
+        await fetch("UPDATE users SET name = 'Somebody Else' WHERE id = $1", other.user_id)
+    async with console.person() as visit:
+        page = await visit.open("/teams")
+        await page.get_by_role("link", name="Test User").first.wait_for()
+        beside = await visit.context.new_page()
+        await beside.goto(f"/console/sign-in#{await link_for(service.control_dsn, other.user_id)}")
+        await press(beside.get_by_role("button", name="Follow the link"))
+        await beside.get_by_role("heading", name="Databases", level=1).wait_for()
+        await expect(page.locator("header .person")).to_have_text("Somebody Else")
+        await page.get_by_role("button", name="New team").wait_for()
+
+
 @pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
 async def test_through_a_provider(console: Console, provider: str) -> None:
     """A real one on this machine, whose page asks the person; nothing of its answer stays in the address."""

@@ -21,6 +21,21 @@ export const session = signal(/** @type {Session | null | undefined} */ (undefin
 /** Why the API didn't say who is signed in when it was last asked; null when it did. */
 export const sessionError = signal(/** @type {ApiError | null} */ (null));
 
+/**
+ * By which the tabs, which have one cookie, tell each other the session that they have read. Null once the page is left: a
+ * browser keeps no page for its back button that listens to one.
+ * @type {BroadcastChannel | null}
+ */
+let tabs = new BroadcastChannel("headwater.session");
+tabs.addEventListener("message", ({ data: uuid }) => {
+  // Somebody has signed in in another tab: what is done here would be done in their name, under this one's.
+  if (session.value && session.value.uuid !== uuid) location.reload();
+});
+addEventListener("pagehide", () => {
+  tabs?.close();
+  tabs = null;
+});
+
 /** At the start: the server knows of some that they are not signed in. */
 export async function startSession() {
   if ("visitor" in document.documentElement.dataset) session.value = null;
@@ -33,6 +48,7 @@ export async function readSession() {
     const { data } = await api.get("/session");
     sessionError.value = null;
     session.value = data;
+    if (data) tabs?.postMessage(data.uuid);
   } catch (fault) {
     if (!(fault instanceof ApiError)) throw fault;
     sessionError.value = fault;
