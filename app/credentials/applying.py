@@ -5,7 +5,6 @@ that nothing else changes the database's accounts or its access meanwhile.
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 from app.contracts.base import DatabaseStatus
 from app.contracts.credentials import DatabaseUserStatus, RotationStatus
@@ -18,7 +17,7 @@ from app.databases import credentials, records
 from app.databases.passwords import password_place, tenant_of
 from app.databases.records import DatabaseRecord
 from app.databases.views import append_event_for
-from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Login, Tenant, TenantFull
+from app.engines.base import EngineAdapter, EngineError, HostUnavailable, Login, Tenant, accepted_when_full
 from app.outbox.event_types import EventType
 from app.quotas.plans import Plans
 from app.store.notify import announce
@@ -178,7 +177,7 @@ class CredentialChanges:
 
     async def _prove(self, login: Login) -> None:
         # Not noted as one of our own logins: by rotating again and again a tenant would hide its sessions behind them.
-        with suppress(TenantFull):  # accepted otherwise
+        with accepted_when_full():
             await self._adapter.log_in_as(self._tenant, login)
 
     @property

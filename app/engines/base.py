@@ -7,7 +7,7 @@ login role, and never chosen by a user.
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
 
 from app.contracts.base import Engine
@@ -19,6 +19,7 @@ from app.engines.errors import HostUnavailable as HostUnavailable
 from app.engines.errors import LoginRefused as LoginRefused
 from app.engines.errors import NameTaken as NameTaken
 from app.engines.errors import TenantFull as TenantFull
+from app.engines.errors import accepted_when_full as accepted_when_full
 from app.engines.hosts import AdminAddress as AdminAddress
 from app.engines.hosts import HostFacts as HostFacts
 from app.engines.hosts import SessionCounts as SessionCounts
@@ -137,7 +138,7 @@ class EngineAdapter(ABC):
         client that has taken all sessions by then, with the credentials that its create was answered with, has
         verified them itself."""
         await self.create(tenant, limits)
-        with suppress(TenantFull):
+        with accepted_when_full():
             await self.verify_login(tenant)
 
     @abstractmethod

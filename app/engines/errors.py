@@ -1,5 +1,8 @@
 """Errors of engine hosts, whichever the engine."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 MAX_MESSAGE = 2000
 """The maximum of shown characters of a server's message: a tenant may write a megabyte into one."""
 
@@ -19,6 +22,7 @@ class EngineError(Exception):
     ├── LoginRefused        the tenant's own credentials were refused
     │   └── CredentialsRefused  its account was changed: another password, or a setting of its own
     ├── TenantFull          the tenant itself holds all its sessions
+    │   └── ServerFull      or the server has none left
     ├── ResponseTooLarge    the response was cut off at its limit
     ├── StatementFailed     the server refused one statement of a tenant's script
     └── StatementUncertain  nobody knows whether a statement took effect
@@ -54,6 +58,22 @@ class CredentialsRefused(LoginRefused):
 
 class TenantFull(EngineError):
     """All sessions of the tenant are in use. Its credentials were accepted."""
+
+
+class ServerFull(TenantFull):
+    """The server has no session left for anybody, which it says before it looks at the credentials."""
+
+
+@contextmanager
+def accepted_when_full() -> Iterator[None]:
+    """For a block that logs in to prove credentials: those of a tenant whose sessions are all in use were accepted.
+    Raises `HostUnavailable` where the whole server is full, which proves nothing."""
+    try:
+        yield
+    except ServerFull as full:
+        raise HostUnavailable(str(full), code=full.code) from full
+    except TenantFull:
+        pass
 
 
 class StatementFailed(EngineError):

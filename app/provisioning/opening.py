@@ -13,7 +13,7 @@ from app.databases import records as databases
 from app.databases.on_engine import apply_access
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted, expect
-from app.engines.base import EngineAdapter, EngineError, TenantFull
+from app.engines.base import EngineAdapter, EngineError, TenantFull, accepted_when_full
 from app.hosts.adapters import AdapterFor
 from app.provisioning.lifecycle import activate
 from app.quotas.plans import Plans
@@ -45,7 +45,7 @@ async def _open_new(
     expect(record, DatabaseStatus.PROVISIONING)
     tenant = tenant_of(record, box)
     await adapter.restore_access(tenant)
-    with suppress(TenantFull):  # by its own client, whose credentials were accepted
+    with accepted_when_full():
         await adapter.log_in(tenant)
     await activate(plans, record, restoration=found.uuid)
 

@@ -34,6 +34,7 @@ from app.engines.base import (
     SharedResource,
     Tenant,
     TenantFull,
+    accepted_when_full,
 )
 from app.engines.dumping import Content, Copied, Dump, DumpFormat, DumpPurpose
 from app.engines.naming import (
@@ -167,7 +168,9 @@ class PostgresAdapter(EngineAdapter):
                     if not await take_schema(session):
                         await self._inside.give_schema(tenant.name)
                     await write_and_read(session, tenant)
-            except TenantFull:
+            except TenantFull as full:
+                with accepted_when_full():
+                    raise full
                 await self._inside.give_schema(tenant.name)
 
     async def log_in(self, tenant: Tenant) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import asyncpg
 
 from app.engines.base import CredentialsRefused, EngineError, HostUnavailable, LoginRefused, TenantFull
-from app.engines.errors import shortened
+from app.engines.errors import ServerFull, shortened
 from app.engines.postgres.wire import too_large
 from app.engines.tls import tls_failure
 
@@ -28,8 +28,10 @@ _CHANGED = {
     "28P01",  # wrong password
     "58P01",  # a library that the role itself asked for in local_preload_libraries
 }
-# The server's own name of where it refuses a login to a database that is full: the messages are in its language.
-_DATABASE_IS_FULL = ("53300", "CheckMyDatabase")
+# The server's own names of where it refuses a login to a database or a role that is full: the messages are in its
+# language. It has looked at the password by then.
+_DATABASE_IS_FULL = "CheckMyDatabase"
+_AFTER_PASSWORD = (_DATABASE_IS_FULL, "InitializeSessionUserId")
 LOCK_NOT_AVAILABLE = "55P03"
 UNRECOGNIZED_PARAMETER = "42704"
 
@@ -61,7 +63,8 @@ def translated_login(host: str) -> Iterator[None]:
         if error.code in _REFUSED:
             raise LoginRefused(str(error), code=error.code) from error
         if error.code == "53300":
-            raise TenantFull(str(error), code=error.code) from error
+            kind = TenantFull if _refused_by(error) in _AFTER_PASSWORD else ServerFull
+            raise kind(str(error), code=error.code) from error
         raise
 
 
@@ -73,9 +76,14 @@ def translated_entry(host: str) -> Iterator[None]:
         with translated(host):
             yield
     except HostUnavailable as error:
-        if (error.code, getattr(error.__cause__, "server_source_function", None)) == _DATABASE_IS_FULL:
+        if error.code == "53300" and _refused_by(error) == _DATABASE_IS_FULL:
             raise TenantFull(str(error), code=error.code) from error
         raise
+
+
+def _refused_by(error: EngineError) -> str | None:
+    """The server's function that raised what this error was translated from."""
+    return getattr(error.__cause__, "server_source_function", None)
 
 
 def _from_server(host: str, error: asyncpg.PostgresError) -> EngineError:
