@@ -92,7 +92,8 @@ async def _move(database: UUID, host_id: int) -> None:
         if backup is None or backup.format is None:
             return
         hosts = await hosts_that_take(backup.format.flavour, backup.format.server_version, backup.size_bytes or 0)
-        others = [one for one in hosts if one != host_id]
+        # What an earlier move has left on a host may be newer: it isn't emptied for this one.
+        others = [one for one in hosts if one != host_id and not await records.is_left_behind(record.uuid, one)]
         place = await place_with_room_made(record.engine, record.region, record.connections, among=others)
         if place is None:
             return
