@@ -22,14 +22,14 @@ export const session = signal(/** @type {Session | null | undefined} */ (undefin
 export const sessionError = signal(/** @type {ApiError | null} */ (null));
 
 /**
- * By which the tabs, which have one cookie, tell each other the session that they have read. Null once the page is left: a
- * browser keeps no page for its back button that listens to one.
+ * By which the tabs, which have one cookie, tell each other who is signed in. Null once the page is left: a browser keeps no
+ * page for its back button that listens to one.
  * @type {BroadcastChannel | null}
  */
-let tabs = new BroadcastChannel("headwater.session");
-tabs.addEventListener("message", ({ data: uuid }) => {
-  // Somebody has signed in in another tab: what is done here would be done in their name, under this one's.
-  if (session.value && session.value.uuid !== uuid) location.reload();
+let tabs = new BroadcastChannel("headwater.user");
+tabs.addEventListener("message", ({ data: user }) => {
+  // Somebody else has signed in in another tab: what is done here would be done in their name, under this one's.
+  if (session.value && session.value.user.id !== user) location.reload();
 });
 addEventListener("pagehide", () => {
   tabs?.close();
@@ -48,7 +48,7 @@ export async function readSession() {
     const { data } = await api.get("/session");
     sessionError.value = null;
     session.value = data;
-    if (data) tabs?.postMessage(data.uuid);
+    if (data) tabs?.postMessage(data.user.id);
   } catch (fault) {
     if (!(fault instanceof ApiError)) throw fault;
     sessionError.value = fault;
