@@ -91,7 +91,7 @@ export function useAction(call, onDone, onAnswer, { holds = false } = {}) {
 
   const run = async () => {
     if (state.running) return;
-    const { key } = keys.current;
+    const key = sentKey(text) ?? keys.current.key;
     setState({ running: true, error: null, answer: undefined });
     const endLast = endChange.current;
     endChange.current = beginChange();
