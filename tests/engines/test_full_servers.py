@@ -15,7 +15,7 @@ def refusal(function: str) -> asyncpg.TooManyConnectionsError:
     return error
 
 
-@pytest.mark.parametrize("function", ["InitializeSessionUserId", "CheckMyDatabase"])
+@pytest.mark.parametrize("function", ["InitializeSessionUserId", "CheckMyDatabase", "exec_stmt_raise"])
 def test_a_role_or_a_database_that_is_full_has_accepted_the_password(function: str) -> None:
     with pytest.raises(TenantFull) as caught, translated_login("host"):
         raise refusal(function)

@@ -28,10 +28,10 @@ _CHANGED = {
     "28P01",  # wrong password
     "58P01",  # a library that the role itself asked for in local_preload_libraries
 }
-# The server's own names of where it refuses a login to a database or a role that is full: the messages are in its
-# language. It has looked at the password by then.
+# The server's own names of where it refuses a login to a database or a role that is full, and of where our login
+# trigger does: the messages are in the server's language. It has looked at the password by then.
 _DATABASE_IS_FULL = "CheckMyDatabase"
-_AFTER_PASSWORD = (_DATABASE_IS_FULL, "InitializeSessionUserId")
+_AFTER_PASSWORD = (_DATABASE_IS_FULL, "InitializeSessionUserId", "exec_stmt_raise")
 LOCK_NOT_AVAILABLE = "55P03"
 UNRECOGNIZED_PARAMETER = "42704"
 
