@@ -121,7 +121,8 @@ class MySQLConnection(GuardedLogin):
 
     async def stay_open(self) -> None:
         """Has the server keep the session however long it is idle. By itself it ends one after eight hours, or as soon
-        as its operator has set. A client that is gone is noticed all the same, by TCP's keepalive."""
+        as its operator has set. A client that is gone is noticed all the same, by TCP's keepalive: on Linux after two
+        hours."""
         await self.run(f"SET SESSION wait_timeout = {LONGEST_IDLE_SECONDS:d}")
 
     async def run(self, statement: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
