@@ -58,6 +58,7 @@ def _fewest(load: HostLoad, members: Sequence[IdleMember], databases: int, conne
     freed = accumulate(one.connections for one in members)
     for count, connections_freed in enumerate(freed, start=1):
         fits = load.connections + connections - connections_freed <= load.connection_room
-        if fits and load.databases + databases - count <= load.capacity:
+        # A host keeps what it has, be it more than its capacity by now: that counts only where one is added.
+        if fits and (not databases or load.databases + databases - count <= load.capacity):
             return list(members[:count])
     return []
