@@ -57,11 +57,13 @@ WHERE to_regclass('public.' || partition_name($1, b.begin)) IS NULL ORDER BY 1
 async def ensure(table: PartitionedTable, since: datetime, until: datetime) -> int:
     """Makes the partitions for rows from `since` on and before `until`, where they are missing; returns how many it
     made. Any number of processes may do so at once, and any number of times: it costs one look where all are there.
-    Readers and writers of the table go on meanwhile.
+    Readers and writers of the table go on meanwhile, but where its default partition has rows for a new one: these are
+    moved there, and all wait for that.
 
     Not within a transaction, which would keep the locks until its end. Raises `ValueError` for a range that is empty or
-    takes more than a thousand partitions, and `asyncpg.LockNotAvailableError` where somebody holds the table for
-    seconds."""
+    takes more than a thousand partitions, `asyncpg.LockNotAvailableError` where somebody holds the table for seconds,
+    and `asyncpg.CheckViolationError` where a row of a new one came to the default partition at that moment: the next
+    call moves it."""
     assert DB.current_transaction.get() is None, "the locks would last as long as the transaction"
     begins = list(_begins(table.span, since, until))
     missing = await fetch_all(_Partition, _MISSING, table.tablename, begins)

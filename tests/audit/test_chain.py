@@ -249,6 +249,32 @@ async def test_the_chain_survives_what_is_dropped_by_age(own_store: None, tamper
     await make_partitions()
 
 
+async def test_a_month_takes_over_what_came_before_it_was_there(own_store: None, tamper: Tamper) -> None:
+    """As after a standstill of months: events and leaves come while the current month has no partition."""
+    month = f"p{kept_since(0):%Y%m%d}"
+    await tamper(f"DROP TABLE audit_events_{month}, audit_leaves_{month}")
+
+    async def places() -> set[str]:
+        rows = await fetch(
+            "SELECT tableoid::regclass::text AS place FROM audit_events"
+            " UNION SELECT tableoid::regclass::text FROM audit_leaves"
+        )
+        return {row["place"] for row in rows}
+
+    await add(3)
+    assert await seal_events() == 3
+    assert await places() == {"audit_events_other", "audit_leaves_other"}
+    before = await lines()
+    await make_partitions()
+    assert await places() == {f"audit_events_{month}", f"audit_leaves_{month}"}
+    await add(1)
+    assert await seal_events() == 1
+    after = await lines()
+    # But for the moment of the export.
+    assert after[1 : len(before)] == before[1:]
+    assert verified(after).faults == []
+
+
 async def test_what_was_refused_too_often_is_recorded(own_store: None) -> None:
     await execute(
         "INSERT INTO audit_refusals (user_id, hour, team_id, refusals) VALUES (1, now() - interval '2 hours', 5, 11),"
