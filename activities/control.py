@@ -9,8 +9,8 @@ from app.backups.restores.sources import hosts_for
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
 from app.credentials import ends
-from app.databases import deletion, limits, moving
-from app.provisioning import lifecycle
+from app.databases import deletion, limits
+from app.provisioning import lifecycle, replacing
 from app.queries.targets import delete_reader
 from app.quotas.plans import Plans
 from app.store.session import transaction
@@ -25,7 +25,7 @@ class ControlActivitiesOnStore(ControlActivities):
     @activity.defn(name="replace_host")
     async def replace_host(self, failure: HostFailure) -> Placement:
         with as_failures():
-            return await moving.replace_host(failure, await hosts_for(failure.database))
+            return await replacing.replace_host(failure, await hosts_for(failure.database))
 
     @activity.defn(name="abandon_provisioning")
     async def abandon_provisioning(self, database: UUID) -> None:

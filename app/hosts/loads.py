@@ -35,11 +35,10 @@ async def place(
     region: str | None,
     connections: int,
     *,
-    without: int | None = None,
     among: Collection[int] | None = None,
 ) -> HostLoad | None:
-    """The host for one more database, or None when none has room. `without` leaves one host out; `among` are those that
-    can be chosen, all if it is None.
+    """The host for one more database, or None when none has room. `among` are those that can be chosen, all if it is
+    None.
 
     Call it in the transaction that then writes the database: the hosts stay locked until its end, so two creates
     at once never take the last place twice. All of them are locked, in the order of their ids, those too that can't
@@ -47,9 +46,7 @@ async def place(
     other.
     """
     hosts = await _lock(engine, region)
-    candidates = [
-        host.id for host in hosts if not host.draining and host.id != without and (among is None or host.id in among)
-    ]
+    candidates = [host.id for host in hosts if not host.draining and (among is None or host.id in among)]
     # Counted only now, in a statement of its own: one that waited for the locks would count what was there before.
     return least_loaded(await loads_of(candidates), connections)
 

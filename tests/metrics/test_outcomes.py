@@ -12,9 +12,9 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from app.contracts.control import HostFailure
 from app.core.temporal import connect
-from app.databases import moving, records
+from app.databases import records
 from app.local.temporal import TemporalService
-from app.provisioning import lifecycle
+from app.provisioning import lifecycle, replacing
 from app.quotas.plans import DEFAULT_PLANS
 from tests.support.in_process import LoneApi
 from tests.support.moves import activate, make_active
@@ -60,7 +60,7 @@ async def test_moves_to_another_place(lone: LoneApi) -> None:
             reason="as the test says",
         )
         for _ in range(2):
-            await moving.replace_host(failure)
+            await replacing.replace_host(failure)
     assert {reason: count(MOVED, reason=reason, **POSTGRES) for reason in reasons} == {
         reason: value + 1 for reason, value in before.items()
     }

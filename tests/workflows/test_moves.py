@@ -17,6 +17,7 @@ from app.databases import moving, records, states
 from app.engines.base import EngineLimits, Tenant
 from app.hosts.slots import HostSlots
 from app.outbox.provisionings import RunningProvisionings
+from app.provisioning import replacing
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, raw_connection, transaction
 from tests.support.in_process import LoneApi
@@ -53,16 +54,16 @@ async def _sick() -> list[int]:
 async def test_a_move_whose_answer_was_lost_is_not_made_again(lone: LoneApi) -> None:
     database, first = await _placed(lone)
     await states.begin_remote(database)
-    moved = await moving.replace_host(_failure(database, first))
+    moved = await replacing.replace_host(_failure(database, first))
     assert moved.host_id != first.host_id
-    assert await moving.replace_host(_failure(database, first)) == moved
+    assert await replacing.replace_host(_failure(database, first)) == moved
     assert await _sick() == [first.host_id]
     assert await _remnants() == [(first.host_id, first.name)]
 
 
 async def test_a_place_where_nothing_was_made_leaves_nothing_to_remove(lone: LoneApi) -> None:
     database, first = await _placed(lone)
-    await moving.replace_host(_failure(database, first))
+    await replacing.replace_host(_failure(database, first))
     assert await _remnants() == []
 
 
@@ -72,7 +73,7 @@ async def test_each_return_to_a_host_is_cleared_by_a_removal_of_its_own(lone: Lo
     for _ in range(3):
         await states.begin_remote(database)
         given_up.append((place.host_id, place.name))
-        place = await moving.replace_host(_failure(database, place))
+        place = await replacing.replace_host(_failure(database, place))
         await fetch("UPDATE engine_hosts SET sick_until = NULL")
     assert await _remnants() == given_up
     assert given_up[0] == given_up[2]
@@ -112,7 +113,7 @@ async def test_an_attempt_that_outlives_its_move_makes_nothing_active(pool: Lone
     steps = EngineActivitiesOnHosts(DEFAULT_PLANS, pool.box, host, HostSlots(), RunningProvisionings())
     outliving = asyncio.create_task(steps.create_database(database))
     await until(lambda: host.begun.is_set() or outliving.done())
-    moved = await moving.replace_host(_failure(database, first))
+    moved = await replacing.replace_host(_failure(database, first))
     assert moved.host_id != first.host_id
     host.may_end.set()
     with pytest.raises(ApplicationError) as refused:
@@ -131,7 +132,7 @@ async def _state(database: UUID) -> tuple[DatabaseStatus, Placement]:
 
 async def test_a_taken_name_is_changed_on_the_same_host(lone: LoneApi) -> None:
     database, first = await _placed(lone)
-    renamed = await moving.replace_host(_failure(database, first, name_taken=True))
+    renamed = await replacing.replace_host(_failure(database, first, name_taken=True))
     assert renamed.host_id == first.host_id
     assert renamed.name != first.name
     assert await _sick() == []
@@ -140,8 +141,19 @@ async def test_a_taken_name_is_changed_on_the_same_host(lone: LoneApi) -> None:
 async def test_it_stays_where_it_is_when_the_others_are_sick_too(lone: LoneApi) -> None:
     database, first = await _placed(lone)
     await fetch("UPDATE engine_hosts SET sick_until = now() + interval '1 minute'")
-    assert await moving.replace_host(_failure(database, first)) == first
+    assert await replacing.replace_host(_failure(database, first)) == first
     assert await _remnants() == []
+
+
+async def test_members_give_way_to_what_is_moved(pool: LonePool) -> None:
+    database, first = await _placed(pool.api)
+    [row] = await fetch("SELECT id FROM engine_hosts WHERE id <> $1", first.host_id)
+    await fetch("UPDATE engine_hosts SET connection_capacity = 30 WHERE id = $1", row["id"])
+    members = await pool.add_members(3, row["id"])
+    moved = await replacing.replace_host(_failure(database, first))
+    assert moved.host_id == row["id"]
+    statuses = [(await _state(member))[0] for member in members]
+    assert statuses == [DatabaseStatus.DELETED, DatabaseStatus.ACTIVE, DatabaseStatus.ACTIVE]
 
 
 async def test_moves_and_creates_at_once_never_wait_for_each_other(lone: LoneApi) -> None:
@@ -152,7 +164,7 @@ async def test_moves_and_creates_at_once_never_wait_for_each_other(lone: LoneApi
         answers = await asyncio.gather(*(caller.post("/databases", {"name": "db"}) for _ in range(8)))
         made = [await records.find(UUID(answer.json()["data"]["uuid"])) for answer in answers]
         failures = [_failure(one.uuid, one.placement) for one in made if one is not None]
-        work = [moving.replace_host(failure) for failure in failures]
+        work = [replacing.replace_host(failure) for failure in failures]
         creates = [caller.post("/databases", {"name": "db"}) for _ in range(8)]
         _, created = await asyncio.gather(asyncio.gather(*work), asyncio.gather(*creates))
         assert {answer.status_code for answer in created} == {202}
