@@ -107,22 +107,28 @@ async def restore(
         try:
             restoring = Draft(action=Action.DATABASE_RECOVER, object="database", team_id=team_id)
             async with row_watch().running() as watch:
-                with drafting(restoring):
-                    database = await restore_stored(
-                        stored,
-                        await _whole_uuid(stored, backup),
-                        team_id=team_id,
-                        name=name,
-                        region=region,
-                        plans=plans(),
-                        box=box,
-                        watch=watch,
-                    )
-                record = await await_active(watch, database, wait)
+                try:
+                    with drafting(restoring):
+                        database = await restore_stored(
+                            stored,
+                            await _whole_uuid(stored, backup),
+                            team_id=team_id,
+                            name=name,
+                            region=region,
+                            plans=plans(),
+                            box=box,
+                            watch=watch,
+                        )
+                except NotFound:
+                    fault = f"Team {team_id} has no such backup: by our record it is another team's, or deleted."
+                    raise click.ClickException(fault) from None
+                try:
+                    record = await await_active(watch, database, wait)
+                except NotFound:
+                    fault = "It was not restored; 'headwater operations list' says why."
+                    raise click.ClickException(fault) from None
         except BackupStoreError as error:
             raise click.ClickException(str(error)) from None
-        except NotFound:
-            raise click.ClickException("It was not restored; 'headwater operations list' says why.") from None
     return RestoredDatabase(
         uuid=record.uuid, name=record.name, team_id=team_id, region=record.region, status=record.status.value
     )

@@ -1,4 +1,4 @@
-"""`headwater backups verify-store|recover`: our records and the store compared, and the store read alone."""
+"""`headwater backups verify-store|recover|restore`: our records and the store compared, and the store read alone."""
 
 import json
 from dataclasses import dataclass
@@ -186,6 +186,14 @@ async def test_what_needs_an_identity(kept: Kept, tmp_path: Path) -> None:
     (tmp_path / "identity").write_text(str(identity))
     [one] = await kept.command.json("backups", "recover", "--identity", str(tmp_path / "identity"))
     assert one["state"] == "whole"
+
+
+async def test_another_teams_backup_is_not_restored(kept: Kept) -> None:
+    manifest = await kept.backup()
+    other = await kept.command.json("users", "create", "--email", "ada@example.com", "--name", "Ada")
+    team = str(other["team_id"])
+    said = await kept.command.refusal("backups", "restore", str(manifest.backup), "--team", team)
+    assert f"Team {team} has no such backup" in said
 
 
 async def test_a_record_is_made_once(kept: Kept, own_store: None) -> None:
