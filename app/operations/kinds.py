@@ -114,7 +114,9 @@ KINDS: Mapping[OperationType, OperationKind] = MappingProxyType(
             workflow="DeleteDatabase",
             steps=(
                 StepKind(name="end_access", activities=("revoke_access",)),
-                StepKind(name="keep_data", activities=("look_at_grace",)),
+                # No activity takes it: until when the data is kept is written where that is decided, and stays, however
+                # slow a look at it is.
+                StepKind(name="keep_data"),
                 StepKind(
                     name="destroy",
                     activities=("destroy_database", "record_destroyed"),

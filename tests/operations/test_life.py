@@ -136,6 +136,20 @@ async def test_a_deletion_waits_out_its_grace_and_an_undeletion_cancels_it(lone:
     assert (await row(database)).status.value == "active"
 
 
+async def test_a_slow_look_at_the_grace_takes_no_reason_away(lone: LoneApi) -> None:
+    _, database = await active(lone)
+    async with transaction():
+        await service.delete_any(DEFAULT_PLANS, database, GRACE)
+    await states.record_revoked(database)
+    revoked = await latest(database)
+    assert (revoked.status, code_of(revoked)) == (OperationStatus.WAITING, "grace_period")
+    assert revoked.workflow_id is not None
+    attempt = Attempt(workflow_id=revoked.workflow_id, activity="look_at_grace", began=utc_now())
+    await note_attempt(attempt)
+    await note_failure(attempt, ReasonCode.STORE_UNAVAILABLE)
+    assert await latest(database) == msgspec.structs.replace(revoked, read_at=ANY)
+
+
 async def test_limits_end_with_the_revision_that_the_engine_has(lone: LoneApi) -> None:
     _, database = await active(lone)
     for connections in (5, 6):
