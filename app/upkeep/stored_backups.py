@@ -59,7 +59,7 @@ async def _check(store: BackupStore, item: StoredBackup | StrayObject, *, deep: 
     # Read afterwards: a deletion may have begun meanwhile, which says so in our record first.
     record = await stored_record(item.backup)
     if record is not None and not record.kept and not record.under_way and not record.locked:
-        return [_violation(ASTRAY, item.backup, f"the store has it, and our record says {record.status.value}")], []
+        return await _astray(store, record), []
     notes = [_violation(STRAY, name, "no object of its backup") for name in checked.strays]
     wrong = [_violation(DAMAGED, item.backup, str(damage)) for damage in checked.faults]
     wrong += _compared(record, item, checked)
@@ -93,6 +93,14 @@ async def _missing(store: BackupStore, backup: UUID) -> list[Violation]:
     if again is not None or record is None or not record.kept:
         return []
     return [_violation(MISSING, backup, "our record says that it is complete, and the store has no manifest of it")]
+
+
+async def _astray(store: BackupStore, record: StoredRecord) -> list[Violation]:
+    """The violation of a backup that should be gone. The store is asked again: it may have been removed while it was
+    read."""
+    if await store.find(record.uuid) is None:
+        return []
+    return [_violation(ASTRAY, record.uuid, f"the store has it, and our record says {record.status.value}")]
 
 
 def _described(checked: CheckedBackup) -> str:

@@ -15,6 +15,8 @@ from app.backups.storage.store import BackupStore
 from app.backups.stored import adopt, stored_record
 from app.core.secrets import SecretBox
 from app.store.session import fetch, fetch_scalar
+from app.upkeep.reconcile.findings import Report
+from app.upkeep.stored_backups import verify_store
 from tests.cli.command import Headwater
 from tests.support.backups import backed_up, chunks_of, files_of, folder_store, random_dump
 from tests.support.store import store
@@ -106,6 +108,20 @@ async def test_what_object_lock_keeps_is_where_it_belongs(kept: Kept) -> None:
     assert await kept.verified() == (0, [], [])
     await kept.lock(manifest.backup, timedelta(0))
     assert await kept.verified() == (1, [("backup_astray", str(manifest.backup))], [])
+
+
+async def test_what_expires_while_it_is_read(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = await kept.backup()
+    read = kept.store.check_part
+
+    async def expiring(*arguments: Any) -> None:
+        await read(*arguments)
+        await fetch("UPDATE backups SET status = 'expired' WHERE uuid = $1", manifest.backup)
+        await kept.store.delete(manifest.backup)
+
+    monkeypatch.setattr(kept.store, "check_part", expiring)
+    async with store(kept.dsn):
+        assert await verify_store(kept.store, deep=True) == Report(ok=True, violations=[], notes=[])
 
 
 async def test_what_is_under_way(kept: Kept) -> None:
