@@ -88,7 +88,8 @@ _RESTORED = (
     _LOAD,
     # In place alone.
     StepKind(name="end_access", activities=("close_database",)),
-    StepKind(name="back_up", activities=("back_up_first",)),
+    # Nothing of it is written before the backup's end, and what is dumped may take hours.
+    StepKind(name="back_up", activities=("back_up_first",), time_limit=_UNREPORTED),
     StepKind(name="exchange", activities=("exchange_data",), time_limit=_UNREPORTED, irrevocable=True),
 )
 

@@ -6,13 +6,15 @@ from uuid import UUID
 
 import msgspec
 
+from app.backups.restores.in_place import NEW_DATABASE_STEPS
 from app.contracts.base import PauseReason
 from app.core.clock import utc_now
 from app.databases import access, limits, states
 from app.databases.deletion import begin_destruction
+from app.operations.acceptance import accept
 from app.operations.attempt import Attempt, current
 from app.operations.kinds import OperationStatus, OperationType
-from app.operations.progress import note_attempt, note_failure
+from app.operations.progress import begin_step, note_attempt, note_failure
 from app.operations.reasons import ReasonCode
 from app.provisioning import operator, service
 from app.provisioning.lifecycle import abandon_provisioning
@@ -186,6 +188,17 @@ async def test_a_pause_that_is_resumed_before_it_was_in_force_is_cancelled(lone:
     await access.record_applied(DEFAULT_PLANS, database, (await row(database)).access_revision)
     resumption = await latest(database)
     assert (resumption.type, resumption.status) == (OperationType.RESUME, OperationStatus.SUCCEEDED)
+
+
+async def test_a_restore_in_place_may_be_at_its_first_backup_for_hours(lone: LoneApi) -> None:
+    _, database = await active(lone)
+    found = await row(database)
+    async with transaction():
+        await accept(OperationType.RESTORE, found, workflow_id="restore-database/one", without=NEW_DATABASE_STEPS)
+        await begin_step(found.id, OperationType.RESTORE, "back_up")
+    await fetch("UPDATE operations SET changed_at = now() - interval '2 hours' WHERE database_id = $1", found.id)
+    restoring = await latest(database)
+    assert (steps_of(restoring)["back_up"], restoring.reason) == ("running", None)
 
 
 async def test_what_the_service_does_by_itself_is_requested_by_nobody(lone: LoneApi) -> None:
