@@ -20,7 +20,7 @@ from app.databases.views import append_event
 from app.operations.acceptance import accept
 from app.operations.ends import finish
 from app.operations.kinds import OperationStatus, OperationType
-from app.operations.reasons import ReasonCode
+from app.operations.reasons import ReasonCode, reason
 from app.outbox.event_types import EventType
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.quotas.plans import Plans
@@ -193,7 +193,9 @@ async def _change(
     if type is not None:
         # A pause that is to be resumed before it was in force never comes into force, nor the other way round.
         await finish(record.id, _OPPOSITES, OperationStatus.CANCELLED, because=ReasonCode.SUPERSEDED)
-        await accept(type, record, workflow_id=workflow_id, revision=revision, undo=undo)
+        # While the database is closed, its workflow finds nothing to do: the change counts from the reopening on.
+        queued = None if record.restoring_at is None else reason(ReasonCode.QUEUED)
+        await accept(type, record, workflow_id=workflow_id, revision=revision, undo=undo, reason=queued)
     await announce(record.uuid)
     return await request_start(
         ApplyAccess,

@@ -190,6 +190,20 @@ async def test_a_pause_that_is_resumed_before_it_was_in_force_is_cancelled(lone:
     assert (resumption.type, resumption.status) == (OperationType.RESUME, OperationStatus.SUCCEEDED)
 
 
+async def test_a_pause_and_a_resumption_during_a_restore_wait_for_its_end(lone: LoneApi) -> None:
+    _, database = await active(lone)
+    async with transaction():
+        await access.close(DEFAULT_PLANS, await row(database))
+    await operator.pause(DEFAULT_PLANS, database)
+    assert code_of(await latest(database, OperationType.PAUSE)) == "queued"
+    await operator.resume(database)
+    assert code_of(await latest(database, OperationType.RESUME)) == "queued"
+    async with transaction():
+        await access.reopen(await row(database))
+    await access.record_applied(DEFAULT_PLANS, database, (await row(database)).access_revision)
+    assert (await latest(database, OperationType.RESUME)).status is OperationStatus.SUCCEEDED
+
+
 async def test_a_restore_in_place_may_be_at_its_first_backup_for_hours(lone: LoneApi) -> None:
     _, database = await active(lone)
     found = await row(database)
