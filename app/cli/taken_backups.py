@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import rich_click as click
 
 from app.audit.actions import Action
@@ -21,7 +22,7 @@ from app.cli.output import shown
 from app.cli.parameters import POSITIVE
 from app.cli.tables import SHOWN, Rows, size_text
 from app.contracts.backups import BackupKind, BackupStatus, ProofStatus
-from app.core.errors import require_found
+from app.core.errors import InvalidField, require_found
 from app.databases import inventory as databases
 
 _WAIT_SECONDS = 86_400.0
@@ -99,10 +100,10 @@ async def show_backup(backup: str) -> BackupDetails:
 @shown
 async def run_backup(database: str, description: str | None, keep_days: int | None, wait: bool) -> BackupDetails:
     """Take a backup of a database now. DATABASE is a uuid, the beginning of one, or a unique name."""
+    request = _request(description, keep_days)
     async with store():
         subject = await databases.resolve(database)
         async with change(Action.BACKUP_TAKE, ("database", subject)):
-            request = TakeBackup(description=description, keep_days=keep_days)
             accepted = await service.take_any(BackupTerms.of(plans(), settings()), subject, request)
         uuid = UUID(accepted.subject)
         if wait:
@@ -129,6 +130,14 @@ async def prove_backup(backup: str, wait: bool) -> BackupDetails:
 
 
 COMMANDS = (list_backups, show_backup, run_backup, prove_backup)
+
+
+def _request(description: str | None, keep_days: int | None) -> TakeBackup:
+    """What the API takes, and nothing else. Raises `InvalidField`."""
+    try:
+        return msgspec.convert({"description": description, "keep_days": keep_days}, TakeBackup)
+    except msgspec.ValidationError as fault:
+        raise InvalidField("backup", f"Such a backup can't be taken: {fault}") from None
 
 
 async def _details(backup: UUID) -> BackupDetails:

@@ -39,3 +39,9 @@ async def test_an_operator_takes_and_proves_one(command: Headwater, caller: Call
     assert run["uuid"] in {one["uuid"] for one in proven} <= {run["uuid"], mine["uuid"]}
     assert (await command.json("backups", "show", run["uuid"]))["proof"]["status"] == "proven"
     assert "No such backup" in await command.refusal("backups", "show", "00000000")
+
+
+async def test_an_operators_backup_is_bound_as_a_teams(headwater: Headwater) -> None:
+    for option, value in (("--keep-days", "3651"), ("--description", "n" * 256)):
+        said = await headwater.refusal("backups", "run", "orders", option, value)
+        assert f"$.{option.removeprefix('--').replace('-', '_')}" in said
