@@ -10,12 +10,12 @@ from app.contracts.quotas import FrozenDatabase, MeasureRegion, QuotaActivities,
 from app.core.secrets import SecretBox
 from app.core.settings import Settings
 from app.databases import records
-from app.databases.limits import follow_plans
 from app.databases.passwords import tenant_of
 from app.engines.base import SessionLimits
 from app.hosts.adapters import Adapters
 from app.hosts.records import served_regions
 from app.provisioning import enforcement
+from app.provisioning.plan_changes import follow_plans
 from app.quotas import reclaiming
 from app.quotas.plans import Plans
 from app.store.locks import database_lock

@@ -40,7 +40,8 @@ class QuotaActivities(ABC):
     @activity.defn(name="follow_plans")
     @abstractmethod
     async def follow_plans(self) -> int:
-        """Requests new connection limits for databases whose plan was changed; returns how many."""
+        """Requests new connection limits for databases whose plan was changed, as far as their hosts have room; returns
+        how many."""
 
     @activity.defn(name="list_frozen")
     @abstractmethod

@@ -4,11 +4,9 @@ from uuid import UUID
 
 import msgspec
 
-from app.contracts.base import DatabaseStatus
 from app.contracts.databases import ApplyLimits, ApplyLimitsInput
 from app.contracts.queues import limits_workflow_id
 from app.core.errors import TooManyUnderWay
-from app.databases import records
 from app.databases.records import DatabaseRecord
 from app.operations.acceptance import accept
 from app.operations.ends import finish
@@ -16,7 +14,7 @@ from app.operations.kinds import OperationType
 from app.outbox.workflow_starts import INTERACTIVE, PendingStart, request_start
 from app.quotas.plans import Plans, Quotas, limits_in_force
 from app.store.notify import announce
-from app.store.session import fetch_scalar, fetch_value, fetch_values, transaction
+from app.store.session import fetch_all, fetch_scalar, fetch_value, transaction
 
 MOST_PENDING = 50
 """The most changes of one database's limits, and of its access, that wait for its engine. Each has a workflow, and one
@@ -78,35 +76,36 @@ async def record_limits_applied(database: UUID, revision: int) -> None:
 
 # What its users have been given stays theirs, with one for the database's own login.
 _LEAST = "(SELECT coalesce(sum(connection_limit) + 1, 0)::integer FROM database_users WHERE database_id = d.id)"
+# At random within those that get more: the host of some may have no room, and they must not take others' turn for ever.
 _BEHIND = f"""
-SELECT d.uuid FROM databases d JOIN unnest($1::text[], $2::integer[]) AS p (plan, connections) ON p.plan = d.plan
-WHERE d.status IN ('active', 'paused') AND d.connection_hard_limit IS NULL
-  AND d.connections <> greatest(p.connections, {_LEAST})
-ORDER BY d.id LIMIT $3
+SELECT d.uuid, d.host_id, wanted.connections - d.connections AS more
+FROM databases d JOIN unnest($1::text[], $2::integer[]) AS p (plan, connections) ON p.plan = d.plan
+CROSS JOIN LATERAL (SELECT greatest(p.connections, {_LEAST}) AS connections) AS wanted
+WHERE d.status IN ('active', 'paused') AND d.connection_hard_limit IS NULL AND d.connections <> wanted.connections
+ORDER BY wanted.connections > d.connections, random() LIMIT $3
 """  # noqa: S608 - our own words
 
 
-async def follow_plans(plans: Plans) -> int:
-    """Changes the connection limits of databases whose plan allows another number by now, and that have no limit of
-    their own, but not below what their users have; returns how many there were. Storage and hours are read from the
-    plan whenever they are measured."""
+class DatabaseBehind(msgspec.Struct, frozen=True):
+    """A database whose plan allows another number of connections by now."""
+
+    uuid: UUID
+    host_id: int
+    more: int
+    """How many more connections it would have; below zero for fewer."""
+
+
+async def list_behind(plans: Plans) -> list[DatabaseBehind]:
+    """Some of those that have no limit of their own, first those that get fewer connections."""
     connections = [plan.limits.connection_hard_limit for plan in plans.by_name.values()]
-    behind = await fetch_values(UUID, _BEHIND, list(plans.by_name), connections, _MOST)
-    for database in behind:
-        await _follow_plan(plans, database)
-    return len(behind)
+    return await fetch_all(DatabaseBehind, _BEHIND, list(plans.by_name), connections, _MOST)
 
 
-async def _follow_plan(plans: Plans, database: UUID) -> None:
-    async with transaction():
-        record = await records.find_for_update(database)
-        if record is None or record.status not in (DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED):
-            return
-        of_plan = limits_in_force(plans, record.plan, record.quotas).connection_hard_limit
-        least = await fetch_scalar(int, f"SELECT {_LEAST} FROM databases d WHERE d.id = $1", record.id)  # noqa: S608 - ours
-        connections = max(of_plan, least)
-        if connections != record.connections:
-            await change_limits(record, record.quotas, connections)
+async def get_limit_of_plan(plans: Plans, record: DatabaseRecord) -> int:
+    """How many connections its plan allows by now, with its overrides, but not fewer than its users have."""
+    of_plan = limits_in_force(plans, record.plan, record.quotas).connection_hard_limit
+    least = await fetch_scalar(int, f"SELECT {_LEAST} FROM databases d WHERE d.id = $1", record.id)  # noqa: S608 - ours
+    return max(of_plan, least)
 
 
 async def request_limits(record: DatabaseRecord, revision: int, *, before: Before | None) -> PendingStart:

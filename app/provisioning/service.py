@@ -118,7 +118,10 @@ async def change_quotas(plans: Plans, principal: Principal, database: UUID, chan
     quotas = change.over(record.quotas)
     # What it doesn't speak of stays, be it above what the team's tier could ask for nowadays.
     check_quotas(plans, team.tier, record.plan, change.over(Quotas()))
-    connections = limits_in_force(plans, record.plan, quotas).connection_hard_limit
+    # What is in force may be other than the plan's, for lack of room or for what its users have. See `plan_changes`.
+    connections = record.connections
+    if quotas.connection_hard_limit != record.quotas.connection_hard_limit:
+        connections = limits_in_force(plans, record.plan, quotas).connection_hard_limit
     if connections < record.connections:
         await shares.check_limit(record.id, connections)
     if connections > record.connections:

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from app.credentials import rotations
 from app.credentials.ends import begin_due, end_with_database
 from app.databases import access, records
-from app.databases.limits import follow_plans
 from app.engines.base import AdminAddress
 from app.hosts.adapters import admin_place
 from app.local.ports import LOOPBACK
@@ -23,6 +22,7 @@ from app.operations.kinds import OperationType
 from app.operations.records import find_latest
 from app.provisioning import operation_service, operator, service
 from app.provisioning.cancelling import CANCELLATIONS
+from app.provisioning.plan_changes import follow_plans
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS, Plans
 from app.store.session import fetch, transaction
