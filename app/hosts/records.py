@@ -42,6 +42,12 @@ async def lock_host(host_id: int) -> None:
     await execute("SELECT 1 FROM engine_hosts WHERE id = $1 FOR NO KEY UPDATE", host_id)
 
 
+async def keep_host(host_id: int) -> bool:
+    """Keeps the host registered until the end of the transaction. False for one that is removed."""
+    # A removal, which locks the row FOR UPDATE, waits for this; a placement, with FOR NO KEY UPDATE, does not.
+    return await fetch_exists("SELECT 1 FROM engine_hosts WHERE id = $1 AND removed_at IS NULL FOR KEY SHARE", host_id)
+
+
 class ServedRegion(msgspec.Struct, frozen=True, kw_only=True):
     """A region in which an engine has hosts."""
 

@@ -17,6 +17,8 @@ from app.hosts.adapters import Adapters
 from app.hosts.changes import remove_host
 from app.hosts.records import registered_hosts
 from app.store.session import fetch, transaction
+from app.upkeep.reconcile import findings
+from app.upkeep.reconcile.findings import Violation
 from app.upkeep.reconcile.service import reconcile_host
 from tests.applications.support import ask
 from tests.quotas.bench import REGION, Bench, bench
@@ -118,6 +120,14 @@ async def test_a_run_that_listed_it_before_passes_over_it(on_bench: Bench) -> No
     ref = HostRef(host_id=host.id, engine=host.engine, region=host.region, address=host.address)
     step = await reconcile_host(on_bench.plans, on_bench.box, on_bench.adapters, ref, None)
     assert (step.findings, step.repairs) == ({}, [])
+
+
+async def test_a_run_that_was_at_it_leaves_no_finding(on_bench: Bench) -> None:
+    (host,) = await registered_hosts(REGION)
+    await _remove(host.id)
+    found = Violation(rule="host_unreachable", subject=host.address, detail="It doesn't answer.")
+    await findings.write(host.id, [found], {}, complete=False)
+    assert await fetch("SELECT rule FROM findings WHERE host_id = $1", host.id) == []
 
 
 class _Removing(Adapters):

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from app.hosts.records import keep_host
 from app.store.session import execute, fetch_all, fetch_values, transaction
 
 
@@ -56,10 +57,13 @@ async def write(
 ) -> None:
     """Stores the findings of one run about a host, or about our own records. Deletes the findings that the run no
     longer saw if it was `complete`: a host that doesn't answer proves nothing. Nor does it prove anything of the
-    `unlooked` rules and subjects, which it didn't come to."""
+    `unlooked` rules and subjects, which it didn't come to. Does nothing for a host that was removed during the run."""
     unique = {(one.rule, one.subject): one for one in violations}
     rows = [(one.rule, one.subject, marks.get(one.subject, ""), one.detail) for one in unique.values()]
     async with transaction():
+        # No later run would end what is found of a host that is gone.
+        if host_id is not None and not await keep_host(host_id):
+            return
         await execute(_WRITE, host_id, *([row[column] for row in rows] for column in range(4)))
         if complete:
             await execute(_DELETE_UNSEEN, host_id, *([one[column] for one in unlooked] for column in range(2)))
