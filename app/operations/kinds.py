@@ -51,7 +51,8 @@ class StepKind(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     activities: tuple[str, ...] = ()
-    """The activities that take the step. Each call of the first one is an attempt."""
+    """The activities that take the step. Each call of the first one is an attempt, and each call of another one that
+    fails."""
     time_limit: timedelta = timedelta(seconds=60)
     """How long an attempt may take; for an attempt that reports how far it is, the time between two reports."""
     irrevocable: bool = False
@@ -82,7 +83,7 @@ _MADE = (
     StepKind(name="place", activities=("replace_host",)),
     StepKind(name="make", activities=("create_database",)),
 )
-_LOAD = StepKind(name="load", activities=("fill_database",), time_limit=_UNREPORTED)
+_LOAD = StepKind(name="load", activities=("fill_database", "prepare_restoration"), time_limit=_UNREPORTED)
 _RESTORED = (
     # Of a new database; or, in place, of the copy by which the backup is proven first.
     _LOAD,

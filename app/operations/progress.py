@@ -68,7 +68,8 @@ async def note_attempt(attempt: Attempt) -> None:
             return
         steps = _begun(record, step, attempt)
         await write(record, OperationStatus.RUNNING, steps, reason=_cancelling(record))
-    attempt.counted = True
+    # One that doesn't count may count yet, by its failure.
+    attempt.counted = attempt.counted or _counts(record, attempt)
 
 
 async def note_failure(attempt: Attempt, code: ReasonCode) -> None:
@@ -78,7 +79,7 @@ async def note_failure(attempt: Attempt, code: ReasonCode) -> None:
         step = _open_step(record, attempt)
         if record is None or step is None:
             return
-        steps = _begun(record, step, attempt)
+        steps = _begun(record, step, attempt, failed=True)
         pause = pause_after(next(one.attempts for one in steps if one.name == step))
         why = reason(code, retryable=True, next_attempt_at=record.read_at + pause)
         await write(record, OperationStatus.WAITING, steps, reason=why)
@@ -118,10 +119,12 @@ def _open_step(record: OperationRecord | None, attempt: Attempt) -> str | None:
     return None if done else step.name
 
 
-def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None) -> list[Step]:
-    """The steps of the operation once this one runs."""
+def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None, *, failed: bool = False) -> list[Step]:
+    """The steps of the operation once this one runs, or `attempt` at it has failed."""
     names = [step.name for step in record.steps]
     before = set(names[: names.index(name)])
+    counts = attempt is not None and _counts(record, attempt, failed=failed)
+    least = 1 if attempt is None else 0
     steps = []
     for step in record.steps:
         if step.name in before:
@@ -132,7 +135,7 @@ def _begun(record: OperationRecord, name: str, attempt: Attempt | None = None) -
                 step,
                 status=StepStatus.RUNNING,
                 started_at=step.started_at or began,
-                attempts=max(1, step.attempts + _counts(record, attempt)),
+                attempts=max(least, step.attempts + counts),
             )
         steps.append(step)
     return steps
@@ -147,10 +150,10 @@ def _since(record: OperationRecord, step: Step) -> Step:
     return msgspec.structs.replace(step, started_at=now.began) if taken and taken.name == step.name else step
 
 
-def _counts(record: OperationRecord, attempt: Attempt | None) -> bool:
-    """Whether it is one more attempt: each call of a step's first activity is, once."""
-    step = None if attempt is None else KINDS[record.type].step_of(attempt.activity)
-    return attempt is not None and step is not None and attempt.activity == step.activities[0] and not attempt.counted
+def _counts(record: OperationRecord, attempt: Attempt, *, failed: bool = False) -> bool:
+    """Whether it is one more attempt: each call of a step's first activity is, once, and each other one that fails."""
+    step = KINDS[record.type].step_of(attempt.activity)
+    return step is not None and (failed or attempt.activity == step.activities[0]) and not attempt.counted
 
 
 def _succeeded(step: Step, at: datetime) -> Step:

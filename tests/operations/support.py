@@ -3,14 +3,17 @@
 from typing import Any
 from uuid import UUID
 
+from app.backups.restores.in_place import NEW_DATABASE_STEPS
 from app.core.clock import utc_now
 from app.databases import records
 from app.databases.records import DatabaseRecord
+from app.operations.acceptance import accept
 from app.operations.attempt import Attempt
 from app.operations.kinds import OperationType
 from app.operations.progress import note_failure
 from app.operations.reasons import ReasonCode
 from app.operations.records import OperationRecord, find_latest
+from app.store.session import transaction
 from tests.support.answers import data_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi
@@ -30,6 +33,15 @@ async def active(lone: LoneApi, **fields: Any) -> tuple[Caller, UUID]:
     return caller, database
 
 
+async def restored(lone: LoneApi) -> tuple[Caller, UUID]:
+    """A database whose restore in place is accepted."""
+    caller, database = await active(lone)
+    workflow_id = f"restore-database/{database}"
+    async with transaction():
+        await accept(OperationType.RESTORE, await row(database), workflow_id=workflow_id, without=NEW_DATABASE_STEPS)
+    return caller, database
+
+
 async def row(database: UUID) -> DatabaseRecord:
     found = await records.find(database)
     assert found is not None
@@ -42,12 +54,16 @@ async def latest(database: UUID, *types: OperationType) -> OperationRecord:
     return found
 
 
-async def fail_attempt(database: UUID, activity: str) -> OperationRecord:
-    """The latest operation, waiting for its next attempt after one of this activity that failed."""
+async def attempt_at(database: UUID, activity: str) -> Attempt:
+    """One of this activity, of the latest operation."""
     operation = await latest(database)
     assert operation.workflow_id is not None
-    attempt = Attempt(workflow_id=operation.workflow_id, activity=activity, began=utc_now())
-    await note_failure(attempt, ReasonCode.HOST_UNAVAILABLE)
+    return Attempt(workflow_id=operation.workflow_id, activity=activity, began=utc_now())
+
+
+async def fail_attempt(database: UUID, activity: str) -> OperationRecord:
+    """The latest operation, waiting for its next attempt after one of this activity that failed."""
+    await note_failure(await attempt_at(database, activity), ReasonCode.HOST_UNAVAILABLE)
     return await latest(database)
 
 

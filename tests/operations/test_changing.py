@@ -9,7 +9,7 @@ from app.operations.kinds import OperationType
 from app.provisioning import operator
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import execute, fetch
-from tests.operations.support import active, fail_attempt, latest, provisioning
+from tests.operations.support import active, code_of, fail_attempt, latest, provisioning, restored
 from tests.support.answers import body_of, data_of, error_of, field_of
 from tests.support.in_process import LoneApi
 from tests.support.moves import activate
@@ -78,6 +78,17 @@ async def test_a_retry_is_for_now(lone: LoneApi) -> None:
     await activate(database)
     ended = error_of(await caller.post(f"{path}/retries", {}), 409, "operation_ended")
     assert ended["details"] == {"status": "succeeded"}
+
+
+async def test_a_retry_is_for_what_a_restore_in_place_makes_first_too(lone: LoneApi) -> None:
+    caller, database = await restored(lone)
+    for attempts in range(1, 7):
+        waiting = await fail_attempt(database, "prepare_restoration")
+        assert (waiting.status.value, code_of(waiting)) == ("waiting", "host_unavailable")
+        load = next(step for step in waiting.steps if step.name == "load")
+        assert (load.status.value, load.attempts) == ("running", attempts)
+    data_of(await caller.post(f"{await path_of(database)}/retries", {}), 202)
+    assert await _woken() == 1
 
 
 async def _woken() -> int:

@@ -6,12 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from app.backups.restores.in_place import NEW_DATABASE_STEPS
 from app.contracts.base import PauseReason
 from app.core.clock import utc_now
 from app.databases import access, limits, states
 from app.databases.deletion import begin_destruction
-from app.operations.acceptance import accept
 from app.operations.attempt import Attempt, current
 from app.operations.kinds import OperationStatus, OperationType
 from app.operations.progress import begin_step, note_attempt, note_failure
@@ -21,7 +19,7 @@ from app.provisioning.lifecycle import abandon_provisioning
 from app.provisioning.undeletion import undelete
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.session import fetch, transaction
-from tests.operations.support import active, code_of, latest, provisioning, row, steps_of
+from tests.operations.support import active, attempt_at, code_of, latest, provisioning, restored, row, steps_of
 from tests.support.answers import data_of
 from tests.support.in_process import LoneApi
 from tests.support.lone_pool import LonePool
@@ -205,14 +203,26 @@ async def test_a_pause_and_a_resumption_during_a_restore_wait_for_its_end(lone: 
 
 
 async def test_a_restore_in_place_may_be_at_its_first_backup_for_hours(lone: LoneApi) -> None:
-    _, database = await active(lone)
+    _, database = await restored(lone)
     found = await row(database)
     async with transaction():
-        await accept(OperationType.RESTORE, found, workflow_id="restore-database/one", without=NEW_DATABASE_STEPS)
         await begin_step(found.id, OperationType.RESTORE, "back_up")
     await fetch("UPDATE operations SET changed_at = now() - interval '2 hours' WHERE database_id = $1", found.id)
     restoring = await latest(database)
     assert (steps_of(restoring)["back_up"], restoring.reason) == ("running", None)
+
+
+async def test_what_is_made_before_a_load_is_no_attempt_at_it_unless_it_fails(lone: LoneApi) -> None:
+    _, database = await restored(lone)
+    for activity, attempts in (("prepare_restoration", 0), ("fill_database", 1)):
+        await note_attempt(await attempt_at(database, activity))
+        load = next(step for step in (await latest(database)).steps if step.name == "load")
+        assert (load.status.value, load.attempts) == ("running", attempts)
+    slow = await attempt_at(database, "prepare_restoration")
+    await note_attempt(slow)
+    await note_failure(slow, ReasonCode.HOST_UNAVAILABLE)
+    load = next(step for step in (await latest(database)).steps if step.name == "load")
+    assert load.attempts == 2
 
 
 async def test_what_the_service_does_by_itself_is_requested_by_nobody(lone: LoneApi) -> None:
