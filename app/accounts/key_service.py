@@ -287,7 +287,7 @@ async def _checked(principal: Principal, own: Authority, present: Authority, wan
     known = [scope.value for scope in Scope]
     for scope in wanted.scopes:
         if scope not in known:
-            raise InvalidField("permissions", f"{scope!r} is no scope; the scopes are {', '.join(known)}.")
+            raise InvalidField("permissions", f"{scope[:100]!r} is no scope; the scopes are {', '.join(known)}.")
     kept = [] if present is own else present.scopes
     if not principal.operator and OPERATOR_SCOPES.intersection(wanted.scopes).difference(kept):
         raise ExceedsOwnKey("permissions")

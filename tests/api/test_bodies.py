@@ -117,6 +117,27 @@ async def test_a_backslash_before_u0000_is_no_nul_character(asking: Caller) -> N
     assert data_of(await asking.post("/blueprints", body), 201)["size_bytes"] == len(body["sql_content"])
 
 
+LONG = "\U000e0001" * 50_000
+"""Python shows each of these characters as ten."""
+
+
+@together(
+    ("path", "body", "code"),
+    [
+        ("/api_keys", {"name": "a", "permissions": [LONG]}, "invalid_field"),
+        ("/webhook_endpoints", {"url": "https://example.com/", "events": [LONG]}, "invalid_field"),
+        ("/blueprints", {"name": "a", "sql_content": "SELECT 1", "variables": {LONG[:12_000]: {}}}, "invalid_field"),
+        ("/blueprints", {"name": "a", "sql_content": f"SELECT {{{{{'a' * 50_000}}}}}"}, "blueprint_invalid"),
+    ],
+    ids=["a scope", "an event", "a variable", "a placeholder"],
+)
+async def test_a_refusal_repeats_only_the_beginning(asking: Caller, path: str, body: Any, code: str) -> None:
+    """It may be stored for the key of its request: else a client could fill our own database with it."""
+    answer = await asking.post(path, body)
+    error_of(answer, 422, code)
+    assert len(answer.content) < 20_000
+
+
 async def test_patterns_are_shown_as_the_description_has_them(asking: Caller) -> None:
     answer = await asking.post("/blueprints", {"name": "a\tb", "sql_content": "SELECT 1"})
     described = describe()["components"]["schemas"]["CreateBlueprint"]["properties"]["name"]["pattern"]

@@ -7,6 +7,10 @@ from app.core.errors.base import AppError
 
 Record = TypeVar("Record")
 
+_MOST_FIELD, _MOST_MESSAGE = 300, 2000
+"""Characters of a field's name and of a message. Either may repeat what a client sent, up to a megabyte, and the
+answer may be stored for its Idempotency-Key."""
+
 
 class MalformedJSON(AppError):
     """The body is not JSON."""
@@ -80,4 +84,4 @@ class InvalidField(AppError):
     example_details = MappingProxyType({"field": "name"})
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(message, details={"field": field})
+        super().__init__(message[:_MOST_MESSAGE], details={"field": field[:_MOST_FIELD]})
