@@ -159,7 +159,8 @@ _RULES = (
            type || ' of ' || created_at || ' has not been made into deliveries' AS detail
     FROM events WHERE dispatched_at IS NULL AND created_at < now() - $1::interval
     """,
-    # An endpoint created at the same moment may be newer than the event.
+    # An endpoint created at the same moment may be newer than the event, and so may what it wants: only the audit log
+    # says since when it wants that.
     """
     SELECT 'event_without_delivery' AS rule, e.uuid::text AS subject,
            e.type || ' of ' || e.created_at || ' has no delivery for endpoint ' || w.id AS detail
@@ -168,6 +169,11 @@ _RULES = (
      AND (w.events = '{}' OR e.type = any(w.events)) AND w.created_at < e.created_at - interval '1 minute'
     WHERE e.dispatched_at < now() - $1::interval AND e.created_at > now() - interval '1 day'
       AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id AND d.endpoint_id = w.id)
+      AND NOT EXISTS (
+          SELECT FROM audit_events a
+          WHERE a.team_id = w.team_id AND a.object = 'webhook_endpoint' AND a.subject_id = w.id::text
+            AND a.action = 'webhook_endpoint.change' AND a.outcome = 'succeeded' AND a.changes ? 'events'
+            AND a.at > now() - interval '1 day 1 minute' AND a.at > e.created_at - interval '1 minute')
     """,
     # A waiting delivery is due when its endpoint is: one that hangs is probed later, and a busy one is served again and
     # again. Neither is stuck.

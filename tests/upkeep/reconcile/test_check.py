@@ -18,6 +18,7 @@ from app.store.session import fetch, transaction
 from app.upkeep.reconcile.findings import Report
 from app.upkeep.reconcile.records import check_records
 from app.upkeep.reconcile.service import check
+from tests.support.answers import body_of
 from tests.support.client import Caller
 from tests.support.service import RunningService
 from tests.support.store import store
@@ -155,6 +156,9 @@ async def test_events_that_nobody_dispatched(caller: Caller) -> None:
     await fetch("DELETE FROM webhook_deliveries WHERE event_id = $1", event)
     assert await found() == ["event_without_delivery"]
     await fetch("UPDATE webhook_endpoints SET events = '{database.provisioned}' WHERE id = $1", endpoint)
+    assert await found() == []
+    # Its team lets it have them from now on.
+    body_of(await caller.patch(f"/webhook_endpoints/{endpoint}", {"events": ["database.deleted"]}))
     assert await found() == []
 
 
