@@ -56,11 +56,13 @@ class _Verdict(Principal, frozen=True, kw_only=True):
     month_left: float
 
 
-# The counters count attempts, not successes: how many were let in follows from the count before and the limit, and
-# needs no second statement. In the UPDATE, columns of `c` are those of the newest version of the row, also after
-# waiting for another process's lock on it. `locked` takes the locks in one order for all, or two processes with the
-# same keys would wait for each other. During the overlap of a rotation a key has two secrets: the requests with one
-# of them are counted, those with the other come next. Addresses are only read where the key has networks.
+# The minute's counter counts attempts, not successes: how many were let in follows from the count before and the limit,
+# and needs no second statement. The month's counts no more than both limits let in, so that raising a quota helps at
+# once; a key without one has null there, which least() passes over. In the UPDATE, columns of `c` are those of the
+# newest version of the row, also after waiting for another process's lock on it. `locked` takes the locks in one order
+# for all, or two processes with the same keys would wait for each other. During the overlap of a rotation a key has two
+# secrets: the requests with one of them are counted, those with the other come next. Addresses are only read where the
+# key has networks.
 _ADMIT = """
 WITH asking AS MATERIALIZED (
     SELECT one.hash AS asked_hash, k.*, k.hash <> one.hash AND k.hash = ANY ($1::bytea[]) AS postponed,
@@ -80,7 +82,7 @@ WITH asking AS MATERIALIZED (
     ) allowed
 ), locked AS MATERIALIZED (
     SELECT c.key_id, a.at, date_trunc('month', a.at AT TIME ZONE 'UTC')::date AS this_month, a.asked,
-           a.requests_per_minute
+           a.requests_per_minute, a.monthly_quota
     FROM asking a JOIN api_key_usage c ON c.key_id = a.id
     WHERE a.revoked_at IS NULL AND NOT a.expired AND a.asked > 0 AND NOT a.postponed
     ORDER BY c.key_id FOR NO KEY UPDATE OF c
@@ -91,10 +93,12 @@ WITH asking AS MATERIALIZED (
         window_count = CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END + a.asked,
         month = a.this_month,
         month_added = greatest(0, least(a.asked, a.requests_per_minute
-            - CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END)),
+            - CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END,
+            a.monthly_quota - CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END)),
         month_count = CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END
             + greatest(0, least(a.asked, a.requests_per_minute
-                - CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END))
+                - CASE WHEN c.window_start > a.at - $4::interval THEN c.window_count ELSE 0 END,
+                a.monthly_quota - CASE WHEN c.month = a.this_month THEN c.month_count ELSE 0 END))
     FROM locked a WHERE c.key_id = a.key_id
     RETURNING c.key_id, c.window_count, c.month_count, c.month_added,
               extract(epoch FROM c.window_start + $4::interval - a.at)::float8 AS window_left

@@ -73,6 +73,16 @@ async def test_what_the_rate_refuses_is_not_charged(shared: LoneApi) -> None:
     assert await used(caller) == 3
 
 
+async def test_raising_it_gives_room_at_once(shared: LoneApi) -> None:
+    """What it refused is not charged; nor is what was charged forgotten when it is lowered."""
+    caller = await shared.caller(controls=KeyControls(monthly_quota=2))
+    codes = []
+    for quota in (2, 3, 1, 4):
+        await fetch("UPDATE api_keys SET monthly_quota = $2 WHERE id = $1", caller.key_id, quota)
+        codes += [(await caller.get("/me")).status_code for _ in range(4)]
+    assert codes == [200, 200, 429, 429, 200, 429, 429, 429, 429, 429, 429, 429, 200, 429, 429, 429]
+
+
 async def test_it_outlives_the_process(control_dsn: str) -> None:
     async with lone_api(control_dsn) as api:
         caller = await api.caller(controls=KeyControls(monthly_quota=2))
