@@ -83,9 +83,14 @@ def _untyped(body: bytes, kind: type[T]) -> Any:
 
 
 def canonical(body: bytes) -> bytes:
-    """The same bytes for bodies that differ only in blanks and the order of keys. Raises `MalformedJSON`."""
-    with _as_malformed():
-        return msgspec.json.encode(msgspec.json.decode(body), order="sorted") if body.strip() else b""
+    """The same bytes for bodies that differ only in blanks and the order of keys. Raises `MalformedJSON` or
+    `InvalidField`."""
+    try:
+        with _as_malformed():
+            return msgspec.json.encode(msgspec.json.decode(body), order="sorted") if body.strip() else b""
+    except msgspec.ValidationError as fault:
+        # Valid JSON that fits no value, such as a number out of range. No struct says the field.
+        raise InvalidField("body", f"The body: {str(fault).partition(' - at ')[0]}.") from None
 
 
 @contextmanager
