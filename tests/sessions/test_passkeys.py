@@ -1,6 +1,7 @@
 """Passkeys: added by who is signed in, and then they sign in by themselves."""
 
 import asyncio
+import os
 from typing import Any
 
 import httpx
@@ -99,7 +100,7 @@ async def test_an_answer_that_is_not_right(person: Person, wrong: str) -> None:
     assert "Set-Cookie" not in answer.headers
 
 
-@pytest.mark.parametrize("wrong", ["origin", "verification", "host"])
+@pytest.mark.parametrize("wrong", ["origin", "verification", "host", "attestation", "length"])
 async def test_a_new_passkey_that_is_not_right(person: Person, wrong: str) -> None:
     authenticator = Authenticator(
         "http://test:9000" if wrong == "origin" else person.origin, verified=wrong != "verification"
@@ -107,8 +108,15 @@ async def test_a_new_passkey_that_is_not_right(person: Person, wrong: str) -> No
     options = data_of(await person.post("/passkey_challenges", {}), 201)["options"]
     if wrong == "host":
         options["rp"]["id"] = "evil.example"
-    credential = {"name": "x", "credential": authenticator.create(options)}
-    error_of(await person.post("/passkeys", credential), 403, "sign_in_refused")
+    elif wrong == "attestation":
+        authenticator.attestation = {"fmt": "android-safetynet", "attStmt": {"ver": "1", "response": "no bytes"}}
+    elif wrong == "length":
+        authenticator.credential_id = os.urandom(3000)
+    made = authenticator.create(options)
+    if wrong == "length":
+        # Only what the authenticator says has it; these have bounds of their own.
+        made["id"] = made["rawId"] = "AAAA"
+    error_of(await person.post("/passkeys", {"name": "x", "credential": made}), 403, "sign_in_refused")
     assert data_of(await person.get("/passkeys")) == []
 
 

@@ -30,6 +30,7 @@ class Authenticator:
         self.credential_id = os.urandom(32)
         self.user_handle = b""
         self.count = 0
+        self.attestation: dict[str, Any] = {"fmt": "none", "attStmt": {}}
         self._key = ec.generate_private_key(ec.SECP256R1())
 
     def create(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +40,7 @@ class Authenticator:
         cose = {1: 2, 3: -7, -1: 1, -2: point.x.to_bytes(32, "big"), -3: point.y.to_bytes(32, "big")}
         attested = bytes(16) + len(self.credential_id).to_bytes(2, "big") + self.credential_id + cbor2.dumps(cose)
         data = self._data(options["rp"]["id"], _ATTESTED) + attested
-        statement = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": data})
+        statement = cbor2.dumps({**self.attestation, "authData": data})
         client = self._client("webauthn.create", options["challenge"])
         response = {"clientDataJSON": _text(client), "attestationObject": _text(statement), "transports": ["internal"]}
         return self._credential(response)

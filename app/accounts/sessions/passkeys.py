@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from webauthn import (
     generate_authentication_options,
     generate_registration_options,
@@ -38,7 +39,18 @@ MOST = 20
 """The most passkeys of one person."""
 _NAME = "Headwater"
 _REFUSED = "This passkey is not known here, or its answer is not to what was asked. Try again."
-_FAULTS = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
+_LONGEST_ID = 1023
+"""Bytes of a credential's id: WebAuthn level 3, section 7.1."""
+_FAULTS = (
+    WebAuthnException,
+    UnsupportedAlgorithm,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+)
 """What is raised for bytes from outside that are not what they should be."""
 
 
@@ -70,19 +82,23 @@ async def add(caller: Principal, origin: Origin, name: str, credential: NewCrede
     if await records.count_passkeys(caller.user_id) >= MOST:
         raise PasskeyLimitReached(MOST)
     challenge = await challenge_of(credential.response.clientDataJSON, caller.user_id)
+    host = _host(origin)
     try:
         made = verify_registration_response(
             credential=_plain(credential),
             expected_challenge=challenge,
-            expected_rp_id=_host(origin),
+            expected_rp_id=host,
             expected_origin=str(origin),
             require_user_verification=True,
         )
-    except _FAULTS:
+    except Exception:
+        # It only computes; of certificates that are not what they should be, it raises what its libraries do.
         raise SignInRefused(_REFUSED) from None
+    if len(made.credential_id) > _LONGEST_ID:
+        raise SignInRefused(_REFUSED)
     uuid = await records.insert_passkey(
         caller.user_id,
-        rp_id=_host(origin),
+        rp_id=host,
         credential_id=made.credential_id,
         public_key=made.credential_public_key,
         sign_count=made.sign_count,
