@@ -90,6 +90,13 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
             return InsufficientRole(self.withheld[team_id], self.required, team_id)
         return NotAMember(team_id)
 
+    def refusal_everywhere(self) -> InsufficientRole | NotAMember:
+        """The error for a request about nothing of one team, where the operation is withheld in every team: it names
+        the one where the user's role is the greatest."""
+        if not self.withheld:
+            return NotAMember(None)
+        return self.refusal(max(self.withheld, key=lambda team: list(Role).index(self.withheld[team])))
+
     def check_role(self, team_id: int, required: Collection[Role]) -> None:
         """Raises `InsufficientRole`, for a team of the key's."""
         role = self.role_in(team_id)
@@ -113,12 +120,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     def limited_to(self, required: frozenset[Role]) -> "Principal":
         """The same caller, for an operation that takes one of these roles: with only the teams where the user has
-        one. Raises `InsufficientRole` where there is none."""
+        one, which may be none."""
         places = [place for place, role in enumerate(self.team_roles) if role in required]
-        ordered = tuple(role for role in Role if role in required)
-        if not places:
-            best = max(range(len(self.team_ids)), key=lambda place: list(Role).index(self.team_roles[place]))
-            raise InsufficientRole(self.team_roles[best], ordered, self.team_ids[best])
         return msgspec.structs.replace(
             self,
             team_ids=[self.team_ids[place] for place in places],
@@ -128,6 +131,6 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
             withheld={
                 team: role for team, role in zip(self.team_ids, self.team_roles, strict=True) if role not in required
             },
-            required=ordered,
+            required=tuple(role for role in Role if role in required),
             primary_team=self.team_ids[0],
         )

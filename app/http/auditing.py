@@ -13,6 +13,7 @@ from app.audit.drafts import Draft, current_draft, valid_id
 from app.audit.events import append_refusal, settle
 from app.auth.principal import Principal
 from app.http.access_log import refusal_of
+from app.web.guards import team_among
 from app.web.operation import OPT, Operation
 
 _NOT_RECORDED = frozenset({401, 408, 429, 499})
@@ -57,11 +58,20 @@ async def _record_refusal(scope: Scope, status: int) -> None:
         return
     error = refusal_of(scope)
     try:
+        await _find_team(scope, draft)
         await append_refusal(None if error is None else error.code)
         settle()
     except Exception as fault:
         # Nothing was changed, and the client is to learn why.
         log.warning("refusal_not_recorded", action=draft.action, reason=str(fault) or type(fault).__name__)
+
+
+async def _find_team(scope: Scope, draft: Draft) -> None:
+    """Notes the team that has what the path names, where a caller in several teams was refused before that was looked
+    up."""
+    caller: Principal | None = scope.get("user")
+    if draft.team_id is None and caller is not None and len(caller.readable_teams) > 1:
+        draft.team_id = await team_among(scope, caller.readable_teams)
 
 
 def known_events(handlers: Iterable[tuple[str, HTTPRouteHandler]]) -> tuple[frozenset[str], frozenset[str]]:

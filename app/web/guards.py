@@ -8,6 +8,7 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
+from litestar.types import Scope as ASGIScope
 from litestar.typing import FieldDefinition
 
 from app.audit.drafts import note
@@ -20,7 +21,6 @@ from app.core.errors import (
     InvalidField,
     KeyForSomeDatabases,
     MissingRequiredField,
-    NotAMember,
     NotFound,
     OperatorsOnly,
     SessionRequired,
@@ -85,28 +85,29 @@ def _check_reach(request: Request[Any, Any, Any], reach: Reach) -> None:
 
 
 async def _check_roles(request: Request[Principal, Any, Any], roles: frozenset[Role], reach: Reach) -> None:
-    """Raises `InsufficientRole` where the user's role is too small in every team, or in the one that has what the path
-    names; and `NotAMember` where the user is in no team, or has left that one."""
+    """Raises `InsufficientRole` where the user's role is too small in the team that has what the path names, or in
+    every team; and `NotAMember` where the user has left that one, or is in no team."""
     caller = request.user
     if caller.team_ids and not caller.ended_teams and roles.issuperset(caller.team_roles):
         return
     if not roles.issuperset(caller.team_roles):
-        caller = request.scope["user"] = caller.limited_to(roles)
+        caller = caller.limited_to(roles)
     # To a key for some databases, whatever else there is stays unknown.
     if caller.databases is None or reach is Reach.DATABASE:
         barred = [*caller.withheld, *caller.ended_teams]
-        team_id = await _team_among(request, barred) if barred else None
+        team_id = await team_among(request.scope, barred) if barred else None
         if team_id is not None:
             note(team_id=team_id)
             raise caller.refusal(team_id)
     if not caller.team_ids:
-        raise NotAMember(None)
+        raise caller.refusal_everywhere()
+    request.scope["user"] = caller
 
 
-async def _team_among(request: Request[Any, Any, Any], teams: Sequence[int]) -> int | None:
-    """Which of these teams has what the path names, if it names anything."""
-    belonging: Belonging = request.app.state.belonging
-    parts = request.scope["path"].removeprefix("/api/v1/").split("/")
+async def team_among(scope: ASGIScope, teams: Sequence[int]) -> int | None:
+    """Which of these teams has what the request's path names, if it names anything."""
+    belonging: Belonging = scope["litestar_app"].state.belonging
+    parts = scope["path"].removeprefix("/api/v1/").split("/")
     find_team = belonging.get(parts[0]) if len(parts) > 1 else None
     return await find_team(parts[1], teams) if find_team else None
 

@@ -48,10 +48,11 @@ async def create(
     box: SecretBox, principal: Principal, request: CreateEndpoint, *, fault: str | None, most: int
 ) -> Accepted:
     """`fault` is what is wrong with the URL, `most` the number of active endpoints that a team may have. The subject is
-    the secret's row. Raises `InvalidField` or `EndpointLimitReached`."""
+    the secret's row. Raises `InvalidField`, `InsufficientRole`, `NotAMember` or `EndpointLimitReached`."""
+    team = _team_for_create(principal, request)
     if fault is not None:
         raise InvalidField("url", fault)
-    team, events = _team_for_create(principal, request), _known(request.events)
+    events = _known(request.events)
     await _check_room(team, most)
     endpoint = await fetch_scalar(
         int,
@@ -61,7 +62,7 @@ async def create(
         request.url,
         events,
     )
-    note(subject=("webhook_endpoint", endpoint), team_id=team, changes={"url": (None, request.url)})
+    note(subject=("webhook_endpoint", endpoint), changes={"url": (None, request.url)})
     return Accepted(subject=str(await _add_secret(box, endpoint)), settled=True)
 
 
@@ -218,9 +219,12 @@ def _known(names: list[str]) -> list[str]:
     """The names of the events, each once."""
     for name in names:
         if name not in set(EventType):
-            raise InvalidField("events", f"There is no event {name!r}. There are {', '.join(EventType)}.")
+            raise InvalidField("events", f"There is no event {name[:100]!r}. There are {', '.join(EventType)}.")
     return list(dict.fromkeys(names))
 
 
 def _team_for_create(principal: Principal, request: CreateEndpoint) -> int:
-    return principal.owning_team(request.team_id if isinstance(request.team_id, int) else None, "endpoint")
+    """The team that is to own the endpoint. Raises `InvalidField`, `InsufficientRole` or `NotAMember`."""
+    team = principal.owning_team(request.team_id if isinstance(request.team_id, int) else None, "endpoint")
+    note(team_id=team)
+    return team

@@ -186,7 +186,10 @@ async def test_an_event_is_of_the_team_whose_thing_it_is(lone: LoneApi) -> None:
     )
     data_of(await caller.patch(f"/databases/{theirs}", {"name": "x"}))
     error_of(await caller.patch(f"/databases/{theirs}", {"expires_at": "2020-01-01T00:00:00Z"}), 422, "invalid_field")
-    assert [one["team_id"] for one in await events()] == [other.team_id, caller.team_id, other.team_id, other.team_id]
+    error_of(await caller.request("DELETE", f"/databases/{theirs}"), 422, "missing_required_field")
+    asked = {"url": "http://example.com/", "team_id": other.team_id}
+    error_of(await caller.post("/webhook_endpoints", asked), 422, "invalid_field")
+    assert [one["team_id"] for one in await events()] == [other.team_id, caller.team_id, *[other.team_id] * 4]
 
 
 async def test_refusals_in_an_hour_are_bounded(control_dsn: str) -> None:

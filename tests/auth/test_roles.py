@@ -126,6 +126,15 @@ async def test_the_role_is_that_of_the_things_team(roles: LoneApi) -> None:
     assert {one["uuid"] for one in data_of(await caller.get("/databases"))} == {mine, theirs}
     endpoint = data_of(await other.post("/webhook_endpoints", {"url": "https://example.com/"}), 201)["id"]
     error_of(await caller.delete(f"/webhook_endpoints/{endpoint}"), 403, "insufficient_role")
+    # Also where the role suffices in no team. What belongs to none of theirs is told of the greatest role.
+    await set_role(caller, Role.MEMBER)
+    for uuid, role, team in (
+        (theirs, "viewer", other.team_id),
+        (mine, "member", caller.team_id),
+        (strange, "member", caller.team_id),
+    ):
+        told = error_of(await caller.delete(f"/databases/{uuid}"), 403, "insufficient_role")["details"]
+        assert told == {"role": role, "required": ["admin", "owner"], "team_id": team}
 
 
 async def test_nothing_is_made_in_another_team_than_the_primary(roles: LoneApi) -> None:
