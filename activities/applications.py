@@ -14,8 +14,9 @@ from app.credentials import restoring
 from app.databases import records as databases
 from app.databases.passwords import tenant_of
 from app.databases.records import DatabaseRecord, NotWanted
-from app.engines.base import CredentialsRefused, EngineError, LoginRefused
+from app.engines.base import CredentialsRefused, LoginRefused
 from app.hosts.adapters import Adapters, HostRemoved
+from app.hosts.slots import SlotsTaken
 from app.quotas.plans import Plans
 from app.store.locks import applications_lock
 
@@ -27,11 +28,13 @@ MAX_PER_TEAM = 3
 class ApplicationActivitiesOnHosts(ApplicationActivities):
     """Works on the registered hosts, through their adapters."""
 
-    def __init__(self, plans: Plans, box: SecretBox, adapters: Adapters) -> None:
+    def __init__(
+        self, plans: Plans, box: SecretBox, adapters: Adapters, *, max_concurrent: int = MAX_CONCURRENT
+    ) -> None:
         self._plans = plans
         self._box = box
         self._adapters = adapters
-        self._running = Limiter[int | None](MAX_PER_TEAM, total=MAX_CONCURRENT)
+        self._running = Limiter[int | None](MAX_PER_TEAM, total=max_concurrent)
         """By team."""
 
     @activity.defn(name="apply_blueprint")
@@ -39,7 +42,7 @@ class ApplicationActivitiesOnHosts(ApplicationActivities):
         with as_failures():
             record = await _known(application)
             if not self._running.has_room(record.team_id):
-                raise EngineError("this worker is busy with other applications")
+                raise SlotsTaken("this worker is at as many applications as it takes at once")
             with self._running.slot_now(record.team_id):
                 return await self._end(record, may_run=True)
 

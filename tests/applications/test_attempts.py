@@ -6,9 +6,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from activities.applications import ApplicationActivitiesOnHosts
 from app.contracts.applications import ApplicationStatus
+from app.contracts.restores import SLOTS_TAKEN
 from app.engines.base import Tenant
 from app.engines.scripts import ScriptSession
 from app.store.session import fetch
@@ -67,3 +69,15 @@ async def test_one_ends_however_long_ago_it_began(
         await steps.abandon_application(application["id"])
         after = await seen(caller, application)
         assert (after["status"], after["total_duration_ms"]) == ("failed", milliseconds)
+
+
+async def test_a_worker_without_a_free_slot_blames_no_engine(control_dsn: str, postgres_server: RunningServer) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        caller = await on_bench.api.caller()
+        made = (await caller.create(region=REGION)).json()["data"]
+        await on_bench.steps.create_database(UUID(made["uuid"]))
+        application = await ask(caller, made, TWO_TABLES, wait=False)
+        steps = ApplicationActivitiesOnHosts(on_bench.plans, on_bench.box, on_bench.adapters, max_concurrent=0)
+        with pytest.raises(ApplicationError) as refused:
+            await steps.apply_blueprint(application["id"])
+        assert (refused.value.type, refused.value.non_retryable) == (SLOTS_TAKEN, True)
