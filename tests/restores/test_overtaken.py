@@ -2,15 +2,18 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 import pytest
 
+from activities.restores import RestoreActivitiesOnHosts
 from app.backups.restores import in_place, records
 from app.backups.restores.faults import SourceUnavailable
 from app.backups.restores.transfers import Transfers
+from app.backups.storage.errors import BackupMissing
 from app.contracts.backups import BackupKind
 from app.databases import access
 from app.databases.passwords import tenant_of
@@ -19,6 +22,7 @@ from app.engines.base import EngineAdapter
 from app.engines.dumping import Dump, DumpFormat
 from app.hosts.adapters import Adapters
 from app.hosts.records import version_of
+from app.hosts.slots import HostSlots
 from app.quotas.plans import DEFAULT_PLANS
 from app.store.locks import LockLost
 from app.store.session import fetch, transaction
@@ -29,6 +33,7 @@ from tests.servers import RunningServer
 from tests.support.answers import body_of
 from tests.support.backups import any_store
 from tests.support.client import Caller
+from tests.support.waiting import until
 
 Meanwhile = Callable[[], Awaitable[None]]
 
@@ -119,8 +124,46 @@ async def test_what_another_attempt_has_made_whole_is_not_emptied(
         assert "visits" in [one.name for one in await adapter.contents(tenant_of(record, on_bench.box))]
 
 
-async def _backed_up_first(on_bench: Bench, caller: Caller, record: DatabaseRecord) -> UUID:
-    """A restore in place that is about to exchange the data."""
+class StoreAfter:
+    """A store that has nothing of any backup, and says so after `meanwhile`."""
+
+    def __init__(self, meanwhile: Meanwhile) -> None:
+        self._meanwhile = meanwhile
+
+    async def stored_key(self, _: UUID) -> Any:
+        await self._meanwhile()
+        raise BackupMissing("there is no such backup")
+
+
+async def test_a_scratch_lasts_however_long_its_load_takes(control_dsn: str, postgres_server: RunningServer) -> None:
+    async with bench(control_dsn, postgres_server) as on_bench:
+        caller = await on_bench.api.caller()
+        record = await on_bench.record(await _made(on_bench, caller, "restored"))
+        restoration = await _in_place(on_bench, caller, record)
+        steps = RestoreActivitiesOnHosts(on_bench.plans, on_bench.box, on_bench.adapters, HostSlots())
+        await steps.prepare_restoration(restoration)
+
+        async def meanwhile() -> None:
+            first = await _scratch_until()
+
+            async def is_prolonged() -> bool:
+                return await _scratch_until() > first
+
+            await until(is_prolonged)
+
+        store: Any = StoreAfter(meanwhile)
+        with pytest.raises(BackupMissing):
+            await Transfers(on_bench.box, store, on_bench.adapters, beat_seconds=0.05).fill(restoration, None)
+
+
+async def _scratch_until() -> datetime:
+    [row] = await fetch("SELECT destroy_at FROM databases WHERE purpose = 'restore'")
+    moment: datetime = row["destroy_at"]
+    return moment
+
+
+async def _in_place(on_bench: Bench, caller: Caller, record: DatabaseRecord) -> UUID:
+    """A restore in place that is accepted."""
     host = await version_of(record.host_id)
     form = DumpFormat(flavour=host.flavour, server_version=host.version, tool="", layout="")
     dumped = msgspec.json.encode(form).decode()
@@ -128,6 +171,12 @@ async def _backed_up_first(on_bench: Bench, caller: Caller, record: DatabaseReco
     body_of(await caller.post(f"/databases/{record.uuid}/restorations", {"backup_uuid": str(backup)}), 202)
     [row] = await fetch("SELECT uuid FROM restorations")
     restoration: UUID = row["uuid"]
+    return restoration
+
+
+async def _backed_up_first(on_bench: Bench, caller: Caller, record: DatabaseRecord) -> UUID:
+    """One that is about to exchange the data."""
+    restoration = await _in_place(on_bench, caller, record)
     await in_place.begin_closing(DEFAULT_PLANS, restoration)
     assert not await in_place.back_up_first(DEFAULT_PLANS, restoration)
     await fetch("UPDATE backups SET status = 'completed', completed_at = now() WHERE kind = 'before_restore'")

@@ -1,8 +1,9 @@
 """The data of a database that nobody can get in to: loaded, and compared with its source."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from app.backups import records as backups
@@ -25,6 +26,7 @@ from app.backups.storage.store import BackupStore
 from app.contracts.backups import BackupStatus
 from app.contracts.base import DatabaseStatus
 from app.contracts.restores import RestorationKind
+from app.core.background import repeating
 from app.core.secrets import SecretBox
 from app.databases import records as databases
 from app.databases.passwords import tenant_of
@@ -41,15 +43,20 @@ _NON_RETRYABLE = (BackupDamaged, BackupMissing, BackupGone, ContentsDiffer, Load
 """The faults after which no further attempt would load the backup."""
 SCRATCH_LASTS = timedelta(days=7)
 """How long a scratch database lasts without a sign of the restoration that needs it."""
+_BEAT_SECONDS = 3600.0
 
 
 class Transfers:
     """Each attempt at a transfer begins from the beginning."""
 
-    def __init__(self, box: SecretBox, store: BackupStore, adapters: Adapters) -> None:
+    def __init__(
+        self, box: SecretBox, store: BackupStore, adapters: Adapters, *, beat_seconds: float = _BEAT_SECONDS
+    ) -> None:
+        """While a scratch is loaded, there is a sign of its restoration every `beat_seconds`."""
         self._box = box
         self._store = store
         self._adapters = adapters
+        self._beat_seconds = beat_seconds
 
     async def fill(self, restoration: UUID, workflow_id: str | None) -> None:
         """Fills a database that is being made or moved, or the scratch of one that is to be restored, and records where
@@ -64,7 +71,8 @@ class Transfers:
             if target is None:
                 return
             adapter, tenant = await self._adapters.of_host(target.host_id), tenant_of(target, self._box)
-            report = await self._load(found, adapter, tenant, workflow_id)
+            async with self._prolonged(target):
+                report = await self._load(found, adapter, tenant, workflow_id)
             await _note_whole(restoration, target, report)
 
     async def exchange(self, restoration: UUID, workflow_id: str | None) -> None:
@@ -113,6 +121,11 @@ class Transfers:
                 return None
             await self._empty(await self._adapters.of_host(target.host_id), target)
             return target
+
+    def _prolonged(self, target: DatabaseRecord) -> AbstractAsyncContextManager[None]:
+        """Keeps a scratch during the block, however long it takes. Nothing happens to any other database."""
+        prolong = partial(prolong_scratch, target.uuid, SCRATCH_LASTS)
+        return repeating(prolong, self._beat_seconds, failure="scratch_not_prolonged", database=str(target.uuid))
 
     async def _empty(self, adapter: EngineAdapter, target: DatabaseRecord) -> None:
         # The sessions of an attempt that died: until they have ended it would go on loading.
