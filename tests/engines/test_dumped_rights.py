@@ -27,7 +27,11 @@ async def protect(session: Session, user: Login, other: Login) -> None:
         # The server writes a TO of its own into it.
         "CREATE POLICY everybody ON visits USING (CAST('1 day' AS interval day to hour) > '1 hour')",
         f"CREATE POLICY hidden ON visits AS RESTRICTIVE TO {user.name} USING (n > 1)",
-        f"CREATE POLICY two ON visits AS RESTRICTIVE TO {user.name}, {other.name} USING (n > 0)",
+        f'CREATE POLICY "of ""two"" ON" ON visits AS RESTRICTIVE TO {user.name}, {other.name} USING (n > 0)',
+        *(
+            f"COMMENT ON POLICY {policy} ON visits IS 'who sees what'"
+            for policy in ("everybody", "hidden", '"of ""two"" ON"')
+        ),
         "CREATE TABLE salaries (n int)",
         f"REVOKE SELECT ON salaries FROM {user.name}",
         f"GRANT INSERT ON salaries TO {user.name}",
@@ -192,6 +196,7 @@ async def test_users_of_another_database_are_other_people(host: EngineHost) -> N
         assert await host.adapter.contents(target) == told, "a policy for users alone is no difference"
         assert len(tables(told)) == 3
         async with session_of(host, target) as session:
-            assert await session.run("SELECT polname FROM pg_policy") == [("everybody",)]
+            told_of = "SELECT polname, obj_description(oid, 'pg_policy') FROM pg_policy"
+            assert await session.run(told_of) == [("everybody", "who sees what")]
             assert await session.run(f"SELECT has_function_privilege('{same.name}', 'told()', 'EXECUTE')") == [(False,)]
         await host.adapter.destroy(source)

@@ -12,7 +12,7 @@ from app.engines.postgres.dumps.archive import Archive, ArchiveInvalid, Entry
 from app.engines.postgres.dumps.dump import LAYOUT, server_version
 from app.engines.postgres.dumps.processes import RunningTool, ToolProcess, environment
 from app.engines.postgres.dumps.refusals import answering, said
-from app.engines.postgres.dumps.roles import RoleNames
+from app.engines.postgres.dumps.roles import RoleNames, policy_named
 from app.engines.postgres.dumps.tools import DumpTools, major_of
 from app.engines.postgres.quoting import quote_name
 
@@ -59,6 +59,9 @@ class _Loadable(Archive):
         self._owner = owner
         self._accounts = accounts
         self._of_template: set[str] = set()
+        self._left_out: str | None = None
+        """The policy that was left out last. The tool writes the comment on a policy right after the policy, so that no
+        others have to be remembered."""
         self._made: set[tuple[str | None, str]] = set()
         self.of_accounts: list[str] = []
         """Default rights that the owner's accounts give, which the tenant may not change."""
@@ -78,11 +81,17 @@ class _Loadable(Archive):
             entry.copy = _frozen(entry)
         elif entry.kind == "POLICY":
             entry.definition = roles.policy(definition)
+            if not entry.definition:
+                self._left_out = policy_named(definition)
         elif entry.kind == "EXTENSION" and _OF_TEMPLATE.search(definition):
             self._of_template.add(f"EXTENSION {quote_name(entry.tag)}")
             self._of_template.add(f"EXTENSION {entry.tag}")
-        elif entry.kind == "COMMENT" and entry.tag in self._of_template:
+        elif entry.kind == "COMMENT" and (entry.tag in self._of_template or self._is_left_out(definition)):
             entry.definition = ""
+
+    def _is_left_out(self, comment: str) -> bool:
+        """Whether it is a comment on a policy that isn't there."""
+        return self._left_out is not None and policy_named(comment) == self._left_out
 
     def _keep(self, statements: Iterable[str]) -> None:
         try:

@@ -22,6 +22,7 @@ _DEFAULT_RIGHTS = re.compile(
     rf" ON (?:TABLES|SEQUENCES|FUNCTIONS|TYPES|SCHEMAS|LARGE OBJECTS) (?:TO|FROM) (?P<to>{_NAME})"
     r"(?: WITH GRANT OPTION)?"
 )
+_POLICY = re.compile(rf"(?:CREATE|COMMENT ON) POLICY (?P<policy>{_NAME} ON {_NAME}\.{_NAME})")
 _PREDEFINED = "pg_"
 _EVERYBODY = "PUBLIC"
 
@@ -111,6 +112,13 @@ class RoleNames:
                 before = [before[1], word]
             written.append(token)
         return "".join(written).strip()
+
+
+def policy_named(text: str) -> str | None:
+    """The policy that a statement makes, or comments on, with its table, as the tool writes both names in either; None
+    for another statement."""
+    found = _POLICY.match(text)
+    return None if found is None else found["policy"]
 
 
 def without(role: str, text: str) -> str:
