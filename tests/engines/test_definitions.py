@@ -12,6 +12,7 @@ DEFINITIONS = {
         "a function": "CREATE FUNCTION defined() RETURNS text LANGUAGE sql AS 'SELECT ''{body}'''",
         "a view": "CREATE VIEW defined AS SELECT '{body}' AS t",
         "a comment": "COMMENT ON TABLE kept IS '{body}'",
+        "a setting for another database": "ALTER ROLE CURRENT_USER IN DATABASE postgres SET search_path TO '{body}'",
     },
     "mysql": {
         "a procedure": "CREATE PROCEDURE defined() SELECT '{body}'",

@@ -1,20 +1,27 @@
 """Measuring tenants on a PostgreSQL server. A database's size includes all its files: tables, indexes, large
-objects, and its system catalogs, which hold the bodies of functions, views and comments."""
+objects, and its system catalogs, which hold the bodies of functions, views and comments. Settings of roles lie in a
+catalog of the whole server, and a role may make one for every database there is: they are added."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from app.engines.base import COUNT_SECONDS, Counters, Measuring, Usage
+from app.engines.naming import HELPER_SEPARATOR
 from app.engines.postgres.catalog import ACCOUNT_KIND
 from app.engines.postgres.errors import translated
 from app.engines.tenants import counted
 
+# The size of a setting is that of its stored form, which isn't read for it.
 _MEASURE = f"""
-SELECT d.datname, pg_database_size(d.oid) AS storage_bytes,
+WITH settings AS (
+    SELECT split_part(r.rolname, '{HELPER_SEPARATOR}', 1) AS name, sum(pg_column_size(s.setconfig)) AS octets
+    FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole GROUP BY 1
+)
+SELECT d.datname, pg_database_size(d.oid) + coalesce(s.octets, 0) AS storage_bytes,
        (SELECT count(*) FROM pg_stat_activity a
         WHERE a.datid = d.oid AND {ACCOUNT_KIND.format("d.datname", "a.usename")} IS NOT NULL) AS connections,
        EXISTS (SELECT 1 FROM pg_stat_progress_cluster p WHERE p.datid = d.oid) AS rebuilding
-FROM pg_database d WHERE d.datname = ANY($1::name[])
+FROM pg_database d LEFT JOIN settings s ON s.name = d.datname WHERE d.datname = ANY($1::name[])
 """  # noqa: S608  constants
 
 # The counters of a database begin anew with its oid, with `pg_stat_reset()` in it, and with all others when the server
