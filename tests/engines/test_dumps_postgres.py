@@ -23,7 +23,7 @@ from app.engines.postgres.dumps.processes import RunningTool, environment
 from app.engines.postgres.dumps.refusals import answering
 from app.engines.postgres.dumps.snapshot import snapshot
 from app.engines.postgres.dumps.tools import DumpTools
-from tests.engines.harness import LIMITS, EngineHost, as_root, new_tenant, session_of, tenants
+from tests.engines.harness import LIMITS, EngineHost, as_root, new_tenant, refusal, session_of, tenants
 from tests.engines.test_dumps import dumped, streamed, tables
 from tests.engines.text_dumps import text_of
 from tests.engines.ways import cut_off
@@ -241,6 +241,28 @@ async def test_tables_made_all_the_time_are_said(host: EngineHost) -> None:
         with pytest.raises(DumpRefused, match="all the time"):
             await dumping
         await session.run("ROLLBACK")
+
+
+async def test_a_database_that_is_thawed_as_a_dump_begins_has_its_own_rights_in_it(
+    host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = snapshots.Snapshot.begin
+    async with tenants(host, 2) as [tenant, target]:
+
+        async def thawed(taken: snapshots.Snapshot, helper: helpers.Helper) -> None:
+            await host.adapter.thaw(tenant)
+            await begin(taken, helper)
+
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE pets (n int)")
+            await session.run("REVOKE INSERT ON pets FROM CURRENT_USER")
+        await host.adapter.freeze(tenant)
+        with monkeypatch.context() as patch:
+            patch.setattr(snapshots.Snapshot, "begin", thawed)
+            chunks, form, _ = await dumped(host, tenant)
+        await host.adapter.load(target, form, streamed(chunks))
+        async with session_of(host, target) as session:
+            assert await refusal(session, "INSERT INTO pets VALUES (1)") == "42501"
 
 
 async def over_or_waiting(dumping: asyncio.Task[Any], host: EngineHost, tenant: Tenant) -> bool:

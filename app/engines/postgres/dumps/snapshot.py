@@ -81,12 +81,14 @@ class Snapshot:
 
     async def is_whole(self, helper: Helper) -> bool:
         """Lists the tables again, and returns whether the locked ones are all tables of the snapshot's moment, before
-        which some may have been made or dropped. Call it before `contents`. Raises `DumpRefused`."""
+        which some may have been made or dropped, and whether our own schema is as it was: a freeze or its end may have
+        come in between. Call it before `contents`. Raises `DumpRefused`."""
         locked = _named(self.tables)
         with refused(self._host):
             await self._refuse_parts_of_extensions()
             await self._list(helper)
-        return _named(self.tables) == locked
+            own_schema = await freezing.schema_of(self._session, helper.administrator) or ""
+        return _named(self.tables) == locked and own_schema == self.own_schema
 
     async def contents(self, sequences: Sequence[Content] | None = None, pace: Pace | None = None) -> list[Content]:
         """Everything that the snapshot holds. `sequences` are known if the dump has described them: their values belong
