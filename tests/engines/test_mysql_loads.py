@@ -12,6 +12,7 @@ from app.engines.dumping import DumpFormat, DumpRefused, LoadRefused
 from app.engines.mysql.connection import LONGEST_IDLE_SECONDS
 from app.engines.mysql.connections import MySQLConnections
 from app.engines.mysql.dumps import long_rows, relay, statements
+from app.engines.mysql.dumps.dump import header
 from app.engines.mysql.dumps.long_rows import LongRow
 from tests.engines.accounts import accepted, login_of, next_login, session_as, user_of
 from tests.engines.harness import EngineHost, RefusedError, as_root, refusal, session_of, tenants
@@ -101,6 +102,24 @@ async def test_defaults_of_the_database_are_carried_and_cleared(host: EngineHost
         assert cleared.startswith("utf8mb4")
         assert catalog - await host.catalog() == {("table", target.name, "t")}
         await host.adapter.load(target, form, each(chunks))
+
+
+async def test_the_comment_on_the_database_is_carried(host: EngineHost) -> None:
+    """Whatever a backslash means in the mode that the server gives sessions."""
+    if host.flavour != "mariadb":
+        pytest.skip("MySQL has no comments on databases")
+    asked = "SELECT schema_comment FROM information_schema.schemata WHERE schema_name = DATABASE()"
+    async with tenants(host, 2) as [source, target]:
+        await run_all(host, source, r"ALTER DATABASE COMMENT 'it''s ours; -- \' \\'", "CREATE TABLE t (c TEXT)")
+        chunks, form, _ = await dumped(host, source)
+        await host.adapter.load(target, form, each(chunks))
+        async with session_of(host, target) as session:
+            assert await session.run(asked) == [("it's ours; -- ' \\",)]
+        _, *altered = header(target.name, ("utf8mb4", "utf8mb4_bin"), "\\'").decode().splitlines()
+        mode = "SET sql_mode = 'NO_BACKSLASH_ESCAPES';"
+        await host.adapter.load(target, form_of(host), hostile(target, mode, *altered))
+        async with session_of(host, target) as session:
+            assert await session.run(asked) == [("\\'",)]
 
 
 async def test_a_revoked_tenant_is_loaded_and_stays_closed(host: EngineHost) -> None:

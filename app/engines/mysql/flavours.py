@@ -76,6 +76,8 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     """The flags of its dump tool, beside those that both tools have."""
     login_plugin: str
     """The plugin with which its clients offer to log in, without a password where nothing asks for one."""
+    database_comment: str | None
+    """A query for the comment on the database of a `%s` name; None if databases have none."""
     lift_read_only: str | None
     """Makes a read-only database `{name}` writable again; None if databases can't be read-only."""
 
@@ -221,6 +223,7 @@ MYSQL = Flavour(
         "--loose-skip-masking-policies",
     ),
     login_plugin="caching_sha2_password",
+    database_comment=None,
     lift_read_only="ALTER DATABASE `{name}` READ ONLY = 0",
 )
 MARIADB = Flavour(
@@ -249,6 +252,7 @@ MARIADB = Flavour(
     recover="XA RECOVER FORMAT='SQL'",
     dump_flags=("--skip-ssl",),
     login_plugin="mysql_native_password",
+    database_comment="SELECT schema_comment FROM information_schema.schemata WHERE schema_name = %s",
     lift_read_only=None,
 )
 

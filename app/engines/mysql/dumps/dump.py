@@ -149,15 +149,29 @@ def blames_server(complaint: str) -> bool:
     return _BLAMES_SERVER.search(complaint) is not None
 
 
-def header(database: str, defaults: tuple[str, str]) -> bytes:
-    """The header of the dump: the name of the database, which is ours, and its defaults, which the tools leave out."""
+def header(database: str, defaults: tuple[str, str], comment: str) -> bytes:
+    """The header of the dump: the name of the database, which is ours, and its defaults and its comment, which the
+    tools leave out."""
     charset, collation = defaults
-    return f"-- headwater {database}\nALTER DATABASE CHARACTER SET {charset} COLLATE {collation};\n".encode()
+    altered = f"ALTER DATABASE CHARACTER SET {charset} COLLATE {collation}"
+    if comment:
+        # In a mode in which a backslash in a string is an escape. The dump sets its own one next.
+        quoted = comment.replace("\\", "\\\\").replace("'", "''")
+        altered = f"SET SESSION sql_mode = '';\n{altered} COMMENT '{quoted}'"
+    return f"-- headwater {database}\n{altered};\n".encode()
 
 
 async def database_defaults(session: MySQLConnection, database: str) -> tuple[str, str]:
     [(charset, collation)] = await session.run(_DEFAULTS, (database,))
     return str(charset), str(collation)
+
+
+async def database_comment(session: MySQLConnection, database: str) -> str:
+    query = session.flavour.database_comment
+    if query is None:
+        return ""
+    [(comment,)] = await session.run(query, (database,))
+    return str(comment or "")
 
 
 @asynccontextmanager
@@ -166,6 +180,7 @@ async def run_tool(
 ) -> AsyncIterator[MySQLDump]:
     """Runs the dump tool, and yields when the snapshot is taken."""
     defaults = await database_defaults(session, tenant.name)
+    comment = await database_comment(session, tenant.name)
     await administrator.run(f"USE `{tenant.name}`")
     await administrator.run("SET SESSION sql_mode = '', sql_quote_show_create = 1")
     relay = Relay(session, administrator, tenant)
@@ -182,7 +197,7 @@ async def run_tool(
                 flavour=session.flavour.name, server_version=session.get_server_info(), tool=tool.name, layout=LAYOUT
             )
             host = f"{session.host}:{session.port}"
-            dump = MySQLDump(host, form, relay, process, header(tenant.name, defaults), pace)
+            dump = MySQLDump(host, form, relay, process, header(tenant.name, defaults, comment), pace)
             stack.push_async_callback(dump.end)
             stack.enter_context(span(f"run {Path(tool.path).name}"))
             await dump.begin(connected)
