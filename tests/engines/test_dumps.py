@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.engines.base import EngineAdapter, EngineError, LoginRefused, Tenant
+from app.engines.base import EngineAdapter, EngineError, LoginRefused, SessionLimits, Tenant
 from app.engines.dumping import Content, ContentKind, DumpFormat, DumpPurpose
 from tests.engines.harness import EngineHost, as_root, kind_of, session_of, tenants
+from tests.support.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -161,6 +162,24 @@ async def test_a_backup_and_a_clone_at_once_do_not_know_each_other(host: EngineH
         if revoked:
             with pytest.raises(LoginRefused):
                 await host.adapter.verify_login(tenant)
+
+
+async def test_a_backup_is_no_long_transaction_of_its_tenant(host: EngineHost) -> None:
+    """It has a time limit of its own. A clone has none, and waits for a load that runs what its tenant wrote."""
+    limits = SessionLimits(transaction_seconds=0)
+    async with tenants(host) as [tenant]:
+        async with session_of(host, tenant) as session:
+            await session.run("CREATE TABLE loaded (t text)")
+            # So much that no dump is done before somebody reads it.
+            await session.run(host.load_statement(16))
+        async with host.adapter.dumping(tenant) as backup:
+            assert await host.adapter.end_excessive_sessions([tenant.name], limits) == []
+            async with host.adapter.dumping(tenant, purpose=DumpPurpose.CLONE):
+                # InnoDB tells of a transaction a moment after it began.
+                ended = await until(lambda: host.adapter.end_excessive_sessions([tenant.name], limits))
+                assert {one.reason for one in ended} == {"long_transaction"}
+            assert [chunk async for chunk in backup.chunks()]
+            assert len(tables(await backup.contents())) == 1
 
 
 async def test_a_dump_under_way_is_left_by_nobody(host: EngineHost) -> None:

@@ -8,21 +8,24 @@ import asyncio
 from collections.abc import Sequence
 
 from app.engines.base import SessionLimits, SessionsEnded, SharedResource
+from app.engines.dumping import DumpPurpose
 from app.engines.mysql.connection import MySQLConnection
 from app.engines.mysql.errors import NO_PRIVILEGE_ON_TABLE, NO_SUCH_COLUMN, NO_SUCH_THREAD, ignored
+from app.engines.naming import HELPER_SEPARATOR
 
 _MAX = 50
 """How often at most one pass looks for a session to end because of its prepared statements."""
 _SETTLE_SECONDS = 0.05
 """The time after which an ended session has released what it held."""
-_TRANSACTIONS = """
-SELECT p.id, SUBSTRING_INDEX(p.user, '_', 1),
-       IF(TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) >= %s, 'long_transaction', 'idle_transaction')
+# A backup has a time limit of its own, by the size of its database, and runs nothing of the tenant's.
+_IS_LONG = "(TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) >= %s AND SUBSTRING_INDEX(p.user, %s, -1) <> %s)"
+_TRANSACTIONS = f"""
+SELECT p.id, SUBSTRING_INDEX(p.user, '_', 1), IF({_IS_LONG}, 'long_transaction', 'idle_transaction')
 FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
 WHERE SUBSTRING_INDEX(p.user, '_', 1) IN %s
-  AND (TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) >= %s OR p.command = 'Sleep' AND p.time >= %s)
+  AND ({_IS_LONG} OR p.command = 'Sleep' AND p.time >= %s)
 ORDER BY t.trx_started LIMIT 100
-"""
+"""  # noqa: S608  constants
 _HISTORY = "SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'"
 # A prepared branch whose session has ended has no known owner.
 _DETACHED = """
@@ -36,11 +39,11 @@ DETACHED_SECONDS = 3600
 async def end_excessive_sessions(
     connection: MySQLConnection, names: Sequence[str], limits: SessionLimits
 ) -> list[SessionsEnded]:
-    longest = limits.transaction_seconds
+    is_long = (limits.transaction_seconds, HELPER_SEPARATOR, DumpPurpose.BACKUP.value)
     found = [
         (int(number), str(tenant), str(reason))
         for number, tenant, reason in await connection.run(
-            _TRANSACTIONS, (longest, [*names], longest, limits.idle_transaction_seconds)
+            _TRANSACTIONS, (*is_long, [*names], *is_long, limits.idle_transaction_seconds)
         )
     ]
     found += [(number, tenant, "memory") for number, tenant in await _memory(connection, names, limits.memory_bytes)]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.engines.base import SessionLimits, SessionsEnded, SharedResource
+from app.engines.dumping import DumpPurpose
 from app.engines.naming import HELPER_SEPARATOR
 
 _MAX = 200
@@ -36,19 +37,20 @@ WITH held AS (
 )
 SELECT tenant, pg_terminate_backend(pid) AS ended FROM chosen
 """  # noqa: S608  constants
-_TRANSACTIONS = """
+# A backup has a time limit of its own, by the size of its database, and runs nothing of the tenant's.
+_IS_LONG = "(a.xact_start < now() - make_interval(secs => $4) AND split_part(r.rolname, $2, 2) <> $6)"
+_TRANSACTIONS = f"""
 WITH chosen AS (
     SELECT a.pid, split_part(r.rolname, $2, 1) AS tenant,
-           CASE WHEN a.xact_start < now() - make_interval(secs => $4) THEN 'long_transaction'
-                ELSE 'idle_transaction' END AS reason
+           CASE WHEN {_IS_LONG} THEN 'long_transaction' ELSE 'idle_transaction' END AS reason
     FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
     WHERE split_part(r.rolname, $2, 1) = ANY($1::text[]) AND NOT r.rolsuper
-      AND (a.xact_start < now() - make_interval(secs => $4)
+      AND ({_IS_LONG}
            OR a.state LIKE 'idle in transaction%' AND a.state_change < now() - make_interval(secs => $3))
     ORDER BY a.xact_start LIMIT $5
 )
 SELECT tenant, reason, pg_terminate_backend(pid) AS ended FROM chosen
-"""
+"""  # noqa: S608  constants
 _PREPARED = """
 SELECT DISTINCT database::text AS name FROM pg_prepared_xacts
 WHERE database = ANY($1::name[]) AND prepared < now() - make_interval(secs => $2) LIMIT $3
@@ -75,6 +77,7 @@ async def end_excessive_sessions(connection: Any, names: Sequence[str], limits: 
         limits.idle_transaction_seconds,
         limits.transaction_seconds,
         _MAX,
+        DumpPurpose.BACKUP.value,
     )
     return [
         *[SessionsEnded(tenant=row["tenant"], reason="locks") for row in locks if row["ended"]],
