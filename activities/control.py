@@ -8,12 +8,10 @@ from activities.errors import as_failures
 from app.backups.restores.sources import hosts_for
 from app.contracts.control import ControlActivities, GracePeriod, HostFailure, LimitsApplied
 from app.contracts.databases import Placement
-from app.credentials import ends
 from app.databases import deletion, limits
 from app.provisioning import lifecycle, replacing
-from app.queries.targets import delete_reader
 from app.quotas.plans import Plans
-from app.store.session import transaction
+from app.upkeep.destruction import record_destruction
 
 
 class ControlActivitiesOnStore(ControlActivities):
@@ -40,10 +38,7 @@ class ControlActivitiesOnStore(ControlActivities):
     @activity.defn(name="record_destroyed")
     async def record_destroyed(self, database: UUID) -> None:
         with as_failures():
-            async with transaction():
-                await lifecycle.note_destroyed(self._plans, database)
-                await delete_reader(database)
-                await ends.end_with_database(database)
+            await record_destruction(self._plans, database)
 
     @activity.defn(name="record_limits_applied")
     async def record_limits_applied(self, applied: LimitsApplied) -> None:

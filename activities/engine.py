@@ -182,6 +182,8 @@ class EngineActivitiesOnHosts(EngineActivities):
         retained data. Doesn't wait for a host that can't measure it."""
         if record.team_id is None or record.remote_since is None or record.cancelled_provision_jobs:
             return
+        if record.destroyed_at is not None:
+            return  # it was given up with its host, which may be removed by now
         try:
             async with asyncio.timeout(_MEASURING_SECONDS), self._adapter_of(record) as adapter:
                 measured = await adapter.measure([record.engine_name])

@@ -11,8 +11,7 @@ from app.audit.actions import Action
 from app.audit.drafts import Draft, drafting, note
 from app.audit.events import change
 from app.backups.restores.evacuation import evacuate
-from app.backups.restores.records import give_up_left_behind
-from app.cli.installation import sealing_box, settings, store
+from app.cli.installation import plans, sealing_box, settings, store
 from app.cli.output import shown
 from app.cli.parameters import PORT, POSITIVE
 from app.cli.tables import Rows
@@ -23,6 +22,7 @@ from app.engines.tls import TlsMode, TlsPolicy, certificates
 from app.hosts import changes, listing, records, registration
 from app.hosts.listing import HostSummary
 from app.hosts.registration import DEFAULT_CAPACITY, DEFAULT_OVERCOMMIT, HostAdded, NewHost
+from app.operators.lost_hosts import give_up
 from app.upkeep.reconcile import findings
 
 _TLS_MODES = [mode.value for mode in TlsMode if mode is not TlsMode.PREFER]
@@ -184,16 +184,21 @@ async def undrain_host(host_id: int) -> Drained:
 
 @hosts.command("evacuate")
 @click.argument("host_id", type=POSITIVE)
-@click.option("--discard", is_flag=True, help="Give up what lies on the host of databases that were moved already.")
+@click.option(
+    "--discard",
+    is_flag=True,
+    help="Give up what lies on the host of databases that were moved already, or are due to be destroyed.",
+)
 @shown
 async def evacuate_host(host_id: int, discard: bool) -> Rows:
     """Make the databases of a lost host again on others, from their newest backups. Repeat it to see how far it is."""
     async with store():
         # Before the work: each database is a transaction of its own.
         async with change(Action.HOST_EVACUATE, ("host", host_id)):
+            await changes.drain_host(host_id)
             note(changes={"discard": (None, discard)})
         if discard:
-            await give_up_left_behind(host_id)
+            await give_up(plans(), host_id)
         rows = await evacuate(host_id)
     return Rows(rows=rows, total=len(rows), noun="databases", max_rows=len(rows) or 1)
 

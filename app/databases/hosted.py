@@ -90,6 +90,16 @@ async def live_on(host_id: int) -> list[UUID]:
     )
 
 
+async def leaving_on(host_id: int) -> list[UUID]:
+    """The databases there whose destruction is due, and not done. Nothing brings them back."""
+    return await fetch_values(
+        UUID,
+        "SELECT uuid FROM databases"
+        " WHERE host_id = $1 AND status = 'deleted' AND destroyed_at IS NULL AND destroy_at <= now() ORDER BY id",
+        host_id,
+    )
+
+
 async def is_name_taken(host_id: int, name: str) -> bool:
     """Whether a database lies there under this name."""
     return await fetch_exists(

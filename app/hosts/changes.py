@@ -87,7 +87,7 @@ async def remove_host(host_id: int) -> None:
     carried = await fetch_one(_Carried, _CARRIED, host_id)
     assert carried is not None, "counts have always one row"
     if carried.live or carried.deleted or carried.pooled:
-        raise InvalidField("host_id", _still_carries(carried))
+        raise InvalidField("host_id", _still_carries(host_id, carried))
     await execute(
         "UPDATE engine_hosts SET removed_at = now(), admin_sealed = NULL, draining = true, sick_until = 'infinity',"
         " sick_reason = 'removed' WHERE id = $1",
@@ -111,7 +111,7 @@ FROM engine_hosts h JOIN databases d ON d.host_id = h.id WHERE h.id = $1 AND d.d
 """
 
 
-def _still_carries(carried: _Carried) -> str:
+def _still_carries(host_id: int, carried: _Carried) -> str:
     parts = []
     if carried.live:
         parts.append(f"{carried.live} databases of teams")
@@ -119,7 +119,10 @@ def _still_carries(carried: _Carried) -> str:
         parts.append(f"{carried.deleted} deleted ones that are kept until {carried.last_destroyed_at:%Y-%m-%d %H:%M}Z")
     if carried.pooled:
         parts.append(f"{carried.pooled} of the warm pool, which go when the host is drained")
-    return f"The host still carries {', '.join(parts)}."
+    text = f"The host still carries {', '.join(parts)}."
+    if carried.deleted or carried.pooled:
+        text += f" If it is lost, `headwater hosts evacuate {host_id} --discard` gives up what is due to be destroyed."
+    return text
 
 
 async def _set_draining(host_id: int, draining: bool) -> None:

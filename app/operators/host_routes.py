@@ -10,11 +10,11 @@ from app.audit.drafts import note
 from app.auth.operators import keep_operator
 from app.auth.scopes import Reach, Scope
 from app.backups.restores.evacuation import evacuate
-from app.backups.restores.records import give_up_left_behind
 from app.core.errors import InvalidField
 from app.hosts import changes, listing, registration
 from app.operators.calls import Call, Injected
 from app.operators.examples import EXAMPLE_ADDED_HOST, EXAMPLE_DRAINING_HOST, EXAMPLE_EVACUATION, EXAMPLE_HOST
+from app.operators.lost_hosts import give_up
 from app.operators.new_hosts import described
 from app.operators.reading import evacuation_view, host_view
 from app.operators.schemas import AddedHost, AddHost, EvacuateHost, EvacuationView, HostView, RemovedEngineHost
@@ -133,12 +133,12 @@ async def evacuate_host(
         host = path_id(id, _WHAT)
         await changes.drain_host(host)
         note(changes={"discard": (None, data.discard)})
-        if data.discard:
-            await give_up_left_behind(host)
         return Accepted(subject=str(host))
 
     async def finish(subject: str) -> Answer:
         # Each database in a transaction of its own. Whoever comes again after a crash goes on with the rest.
+        if data.discard:
+            await give_up(services.plans, int(subject))
         return Answer(200, Change(message=_EVACUATED, data=evacuation_view(int(subject), await evacuate(int(subject)))))
 
     return await services.idempotency.run(request, begin=begin, finish=finish)

@@ -118,7 +118,8 @@ class RemovedEngineHost(Struct, kw_only=True):
 
 class EvacuateHost(Struct, kw_only=True, forbid_unknown_fields=True):
     discard: bool = False
-    """Give up what lies on the host of databases that were moved already: it never comes back."""
+    """Give up what lies on the host of databases that were moved already, and of those that are due to be destroyed,
+    whether they have a final backup or not: it never comes back."""
 
 
 class EvacuatedDatabase(Struct, kw_only=True):

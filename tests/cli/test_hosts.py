@@ -9,23 +9,29 @@ import asyncpg
 import pytest
 import trustme
 
+from app.backups.final import FinalBackups
 from app.core.secrets import new_key_setting
 from app.engines.base import AdminAddress
 from app.local import stack_file
 from app.local.ports import LOOPBACK
 from app.local.stack_file import StackFile
+from app.operations.kinds import OperationStatus, OperationType
+from app.operations.records import find_latest
 from app.store.session import fetch
+from tests.backups.support import TERMS
 from tests.cli.command import Headwater
 from tests.servers import RunningServer
 from tests.support.answers import data_of
 from tests.support.in_process import lone_api
 from tests.support.lone_pool import lone_pool
+from tests.support.moves import events_of, make_active
 from tests.support.ports import free_port
 from tests.support.provisioners import mysql_provisioner, postgres_provisioner
 from tests.support.store import store
 from tests.support.tls_front import postgres_front
 
 PASSWORD = "hunter2hunter2"
+_END_GRACE = "UPDATE databases SET destroy_at = now() WHERE uuid = $1"
 
 
 def dsn(admin: AdminAddress, *, scheme: str = "postgresql", password: str | None = None) -> str:
@@ -331,6 +337,33 @@ async def test_removing_what_is_in_use(headwater: Headwater, control_dsn: str) -
         assert (await fetch("SELECT admin_sealed FROM engine_hosts"))[0]["admin_sealed"] is None
     # What remembers it stays readable.
     assert (await headwater.json("databases", "inspect", made["uuid"]))["host_id"] == host
+
+
+async def test_removing_a_lost_host(headwater: Headwater, control_dsn: str) -> None:
+    """What is due to be destroyed there is given up with it. A deleted database keeps its grace."""
+    async with lone_pool(control_dsn, revocation_timeout_seconds=0.1) as pool:
+        host = await pool.api.add_host()
+        caller = await pool.api.caller()
+        due, kept = [data_of(await caller.create(name, db_type="postgres"), 202)["uuid"] for name in ("due", "kept")]
+        for uuid in (due, kept):
+            await make_active(uuid)
+            await caller.delete(f"/databases/{uuid}")
+        await fetch(_END_GRACE, UUID(due))
+        await FinalBackups(TERMS).request(UUID(due))
+        await pool.add_members(2, host)
+    assert await headwater.json("hosts", "evacuate", str(host), "--discard") == []
+    refused = await headwater.refusal("hosts", "remove", str(host))
+    assert "carries 1 deleted ones" in refused
+    assert "pool" not in refused
+    async with store(control_dsn):
+        assert (await events_of(due))[-1] == "database.destroyed"
+        deletion = await find_latest(UUID(due), OperationType.DELETE)
+        assert deletion is not None
+        assert deletion.status is OperationStatus.SUCCEEDED
+        assert [row["status"] for row in await fetch("SELECT status FROM backups")] == ["failed"]
+        await fetch(_END_GRACE, UUID(kept))
+    await headwater.json("hosts", "evacuate", str(host), "--discard")
+    assert await headwater.json("hosts", "remove", str(host)) == {"host_id": host, "removed": True}
 
 
 async def test_a_removed_host_is_used_for_nothing(headwater: Headwater, control_dsn: str) -> None:

@@ -70,6 +70,14 @@ async def test_nothing_is_left_to_remove_from_it(on_bench: Bench, closing: bool)
     await (on_bench.steps.close_remnant(remnant) if closing else on_bench.steps.remove_remnant(remnant))
 
 
+async def test_a_deletion_under_way_ends(on_bench: Bench) -> None:
+    """Its database was given up with the host."""
+    database = UUID((await on_bench.create())["uuid"])
+    await _remove(await _destroy(on_bench, database))
+    await on_bench.steps.revoke_access(database)
+    await on_bench.steps.destroy_database(database)
+
+
 async def test_a_create_that_comes_too_late_is_told_so(on_bench: Bench) -> None:
     database = UUID((await on_bench.create())["uuid"])
     await _remove(await _destroy(on_bench, database))

@@ -64,7 +64,7 @@ function Deeds({ host, reload }) {
         backup, with its name, user and password. What was written after that backup is not there. Do it again to see
         how far it is.
       </p>
-      <${Field} label="Give up what lies there of databases that were moved already" type="checkbox" value=${discard} onValue=${setDiscard} />
+      <${Field} label="Give up what lies there of databases that were moved already, or are due to be destroyed" type="checkbox" value=${discard} onValue=${setDiscard} />
     <//>
     ${host.draining &&
     html`<${Action} label=${name("Remove")} title=${`Remove ${address}`} confirm="Remove" small danger typed=${address} call=${{ method: "DELETE", path: "/operator/hosts/{id}", params }} onDone=${reload}>
