@@ -18,6 +18,7 @@ from app.backups.retention import find_removable, remove
 from app.backups.storage.errors import BackupLocked, StoreRefused
 from app.backups.storage.store import BackupStore
 from app.backups.stored import adopt
+from app.core.secrets import SecretBox
 from app.core.setting_values import ObjectLock
 from app.core.settings import InvalidSettings, Settings
 from app.store.session import fetch, fetch_scalar
@@ -41,9 +42,9 @@ class LockingBucket:
         self.name = name
         self.client = client
 
-    def store(self, mode: ObjectLock = "compliance") -> BackupStore:
+    def store(self, mode: ObjectLock = "compliance", box: SecretBox = BOX) -> BackupStore:
         settings = Settings(backup_store=f"s3://{self.name}/some/prefix", backup_object_lock=mode)
-        return BackupStore.from_settings(settings, BOX)
+        return BackupStore.from_settings(settings, box)
 
     def versions(self) -> list[tuple[str, str]]:
         listed = self.client.list_object_versions(Bucket=self.name)
@@ -98,6 +99,19 @@ async def test_nobody_deletes_it_before_it_expires(locking: LockingBucket) -> No
     for key, version in kept:
         with pytest.raises(ClientError, match="AccessDenied"):
             locking.client.delete_object(Bucket=locking.name, Key=key, VersionId=version)
+
+
+async def test_a_key_that_is_sealed_anew_is_kept_too(locking: LockingBucket) -> None:
+    """It is another version of its object, and the only one once the older secret key is gone."""
+    manifest = await backed_up_until(locking.store(), datetime.now(UTC) + timedelta(days=1))
+    newer = locking.store(box=SecretBox({"k2": bytes([2] * 32), "k1": bytes(32)}))
+    assert [one.changed async for one in newer.reseal()] == [True]
+    kept = locking.versions()
+    assert len(kept) == 4
+    for key, version in kept:
+        with pytest.raises(ClientError, match="AccessDenied"):
+            locking.client.delete_object(Bucket=locking.name, Key=key, VersionId=version)
+    assert await restored(locking.store(box=SecretBox({"k2": bytes([2] * 32)})), manifest.backup) == b"a dump"
 
 
 async def test_afterwards_nothing_is_left(locking: LockingBucket) -> None:

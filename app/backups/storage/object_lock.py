@@ -7,17 +7,20 @@ object, and an ordinary overwrite only puts a newer version before it.
 import asyncio
 import os
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Any
 
 from app.backups.storage.credentials import credentials_file
 from app.backups.storage.errors import MAX_MESSAGE, BackupLocked, StoreRefused, StoreUnavailable
 from app.backups.storage.location import Bucket
+from app.core.clock import utc_now
 
 _AT_ONCE = 8
 _PAGE = 1000
 _OUR_FAULT = range(400, 500)
+_MARGIN = timedelta(minutes=1)
+"""What is kept for no longer than that may have ended by the store's clock, which takes no moment that has passed."""
 
 
 class ObjectLock:
@@ -58,6 +61,12 @@ class ObjectLock:
                 )
             )
 
+    async def keep_like(self, name: str, other: str) -> None:
+        """Keeps an object as long as the other one is kept. Nothing happens where that one isn't, or isn't there."""
+        until = await self._kept_until(self._key(other))
+        if until is not None and until > utc_now() + _MARGIN:
+            await self.keep([name], until)
+
     async def delete(self, folder: str, names: Collection[str] | None = None) -> None:
         """Deletes every version of these objects of a folder, or of all its objects. Raises `BackupLocked`; what isn't
         locked may be gone then."""
@@ -82,14 +91,15 @@ class ObjectLock:
         answer = await self._asked(self._client.delete_objects, Delete={"Objects": versions, "Quiet": True})
         for error in answer.get("Errors", ()):
             refused = next(one for one in versions if one["Key"] == error["Key"])
-            until = await self._kept_until(error["Key"], error.get("VersionId") or refused["VersionId"])
+            version = error.get("VersionId") or refused["VersionId"]
+            until = await self._kept_until(error["Key"], VersionId=version)
             if until is not None:
                 raise BackupLocked(until)
             raise StoreRefused(f"{self._bucket}: {error['Key']}: {error.get('Message', '')[:MAX_MESSAGE]}")
 
-    async def _kept_until(self, key: str, version: str) -> datetime | None:
+    async def _kept_until(self, key: str, **version: str) -> datetime | None:
         try:
-            answer = await self._asked(self._client.head_object, Key=key, VersionId=version)
+            answer = await self._asked(self._client.head_object, Key=key, **version)
         except StoreRefused:
             return None
         until: datetime | None = answer.get("ObjectLockRetainUntilDate")

@@ -116,6 +116,11 @@ class Objects:
         if self._lock is not None and until is not None:
             await self._lock.keep(names, until)
 
+    async def keep_like(self, name: str, other: str) -> None:
+        """Keeps anybody from deleting an object as long as the other one is kept, if Object Lock is set."""
+        if self._lock is not None:
+            await self._lock.keep_like(name, other)
+
     async def delete(self, folder: str, names: Sequence[str]) -> None:
         """Deletes objects of one folder. One that is gone already is fine. Raises `BackupLocked`."""
         if self._lock is not None:

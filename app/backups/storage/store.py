@@ -232,6 +232,9 @@ class BackupStore:
                 continue
             if fresh != sealed:
                 await self._objects.put(_key_name(backup), fresh)
+            # In a bucket with Object Lock it is a new version, which nothing keeps yet; so it is where a former run ended
+            # here.
+            await self._objects.keep_like(_key_name(backup), _manifest_name(backup))
             yield ResealedKey(backup=backup, key_id=keys.sealed_with(fresh), changed=fresh != sealed)
 
     async def key_ids(self) -> Counter[str]:
