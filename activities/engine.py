@@ -110,10 +110,11 @@ class EngineActivitiesOnHosts(EngineActivities):
     @activity.defn(name="apply_access")
     async def apply_access(self, database: UUID) -> str:
         with as_failures():
+            # Before the wait for the lock too, which the restore may hold: a wait is reported as an attempt, and the
+            # operation would no longer say that it waits for the restore.
+            _expect_reopened(await records.find(database))
             async with database_lock(database):
-                record = expect(await records.find(database), DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
-                if record.restoring_at is not None:
-                    raise NotWanted("its data is being exchanged, and whoever does it lets its tenant in")
+                record = _expect_reopened(await records.find(database))
                 async with self._adapter_of(record) as adapter:
                     state = await apply_access(adapter, tenant_of(record, self._box), record)
                 await access.record_applied(self._plans, database, record.access_revision)
@@ -216,6 +217,14 @@ class EngineActivitiesOnHosts(EngineActivities):
         """Holds one of the team's slots of the host for the block."""
         async with self._slots.team_slot(record.host_id, record.team_id):
             yield await self._adapters.of_host(record.host_id)
+
+
+def _expect_reopened(record: DatabaseRecord | None) -> DatabaseRecord:
+    """Raises `NotWanted` for a database that is deleted, or closed for a restore."""
+    live = expect(record, DatabaseStatus.ACTIVE, DatabaseStatus.PAUSED)
+    if live.restoring_at is not None:
+        raise NotWanted("its data is being exchanged, and whoever does it lets its tenant in")
+    return live
 
 
 def _may_be_open(record: DatabaseRecord) -> bool:
