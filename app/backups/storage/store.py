@@ -232,8 +232,8 @@ class BackupStore:
                 continue
             if fresh != sealed:
                 await self._objects.put(_key_name(backup), fresh)
-            # In a bucket with Object Lock it is a new version, which nothing keeps yet; so it is where a former run ended
-            # before this.
+            # In a bucket with Object Lock it is a new version, which nothing keeps yet; so it is where a former run
+            # ended before this.
             await self._objects.keep_like(_key_name(backup), _manifest_name(backup))
             yield ResealedKey(backup=backup, key_id=keys.sealed_with(fresh), changed=fresh != sealed)
 
