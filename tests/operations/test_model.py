@@ -48,7 +48,7 @@ GRACE = timedelta(seconds=2)
 LONG_GRACE = timedelta(hours=1)
 LEAD_IN = {"replace_host": "create_database"}
 """Activities that a step comes to only when another one fails because of its host."""
-UNREPORTED = {"keep_data": ("look_at_grace",)}
+UNREPORTED: dict[str, tuple[str | None, ...]] = {"keep_data": ("look_at_grace",)}
 """Activities by the steps that they belong to and don't report."""
 
 
