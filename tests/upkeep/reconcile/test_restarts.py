@@ -139,8 +139,8 @@ async def test_a_restore_test_of_a_recovered_backup_goes_on(
 ) -> None:
     """Its database was lost with our own records."""
     lost = uuid4()
+    record = await database_row((await caller.created())["uuid"])
     async with service.frozen("worker"):
-        record = await database_row((await caller.created())["uuid"])
         recovered: dict[str, Any] = {"database_id": None, "database_uuid": lost, "region": "test-elsewhere"}
         backup = await add_backup(record, proof_number=2, proof_status="running", **recovered)
         await fetch(f"UPDATE backups SET proof_changed_at = {AGO} WHERE uuid = $1", backup)
