@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 
 import structlog
 
@@ -25,7 +26,8 @@ class Debouncer:
     def schedule(self) -> None:
         self._requested = True
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run())
+            # In nobody's name: it is for all who ask for it until it runs.
+            self._task = asyncio.create_task(self._run(), context=Context())
 
     async def close(self) -> None:
         """Runs immediately what is still requested, and waits for it."""

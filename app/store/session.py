@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -13,6 +13,7 @@ import structlog
 from asyncpg import Connection
 from piccolo.engine.postgres import PostgresTransaction
 
+from app.core.context import current_actor
 from app.core.tracing.spans import SpanKind, span
 from app.store.connections import StoreConnection
 from app.store.engine import DB
@@ -55,6 +56,7 @@ async def connected(
             "idle_in_transaction_session_timeout": _IDLE_IN_TRANSACTION,
         },
     }
+    DB.share(max_size)
     await DB.start_connection_pool(
         min_size=min_size,
         max_size=max_size,
@@ -131,16 +133,19 @@ async def _begun(connection: Connection) -> AsyncIterator[None]:
 @asynccontextmanager
 async def raw_connection() -> AsyncIterator[Connection]:
     """A pooled connection outside any transaction, for what is bound to a session. Raises `TimeoutError` when none
-    becomes free."""
-    pool = DB.pool
+    becomes free, of the pool or of the share of the user who acts."""
+    pool, actor = DB.pool, current_actor()
     assert pool is not None, "the store is not connected"
-    # The pool's own timeout would create a task for each query.
-    async with asyncio.timeout(_ACQUIRE_SECONDS):
-        connection = await pool.acquire()
-    try:
-        yield connection
-    finally:
-        await pool.release(connection)
+    async with AsyncExitStack() as held:
+        # The pool's own timeout would create a task for each query.
+        async with asyncio.timeout(_ACQUIRE_SECONDS):
+            if actor is not None and actor.user_id is not None:
+                await held.enter_async_context(DB.shares.slot(actor.user_id))
+            connection = await pool.acquire()
+        try:
+            yield connection
+        finally:
+            await pool.release(connection)
 
 
 async def fetch_all(kind: type[Row], sql: str, *arguments: Any) -> list[Row]:

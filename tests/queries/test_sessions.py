@@ -21,11 +21,8 @@ from tests.e2e.hosts import postgres
 from tests.queries.conftest import Asked, database_of
 from tests.support.principals import principal_of
 from tests.support.service import RunningService
-from tests.support.store import store
+from tests.support.store import POOL, store
 from tests.support.waiting import LIMIT_SECONDS, until
-
-POOL = 20
-"""Connections of a process to our own database."""
 
 
 @asynccontextmanager

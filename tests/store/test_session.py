@@ -6,6 +6,7 @@ import contextlib
 import msgspec
 import pytest
 
+from app.core.context import Actor, ActorKind, actor
 from app.store.session import (
     connected,
     execute,
@@ -19,7 +20,7 @@ from app.store.session import (
     transaction,
 )
 from tests.servers import RunningServer
-from tests.support.store import new_database, store
+from tests.support.store import POOL, new_database, store
 
 
 class _Team(msgspec.Struct):
@@ -86,6 +87,26 @@ async def test_a_cancelled_transaction_is_rolled_back(own_store: None) -> None:
     with pytest.raises(asyncio.CancelledError):
         await writing
     assert await names() == []
+
+
+async def test_one_user_leaves_connections_to_others(own_store: None) -> None:
+    """However many statements of theirs take long."""
+    let_go = asyncio.Event()
+
+    async def hold() -> None:
+        actor.set(Actor(kind=ActorKind.KEY, user_id=1))
+        async with transaction():
+            await let_go.wait()
+
+    async def ask() -> int | None:
+        actor.set(Actor(kind=ActorKind.KEY, user_id=2))
+        return await fetch_value(int, "SELECT 1")
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(POOL):
+            group.create_task(hold())
+        assert await group.create_task(ask()) == 1
+        let_go.set()
 
 
 async def test_rows_as_structs(own_store: None) -> None:

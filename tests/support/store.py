@@ -16,6 +16,8 @@ from app.store.service_role import prepare
 from app.store.session import connected
 from tests import servers
 
+POOL = 20
+"""Connections of this process to our own database, as many as an API has."""
 _SERVICE = "headwater_service:servicePassw0rd"
 """The service's role on the server, with its password."""
 
@@ -28,7 +30,7 @@ async def store(dsn: str) -> AsyncIterator[None]:
         yield
         return
     with _set_aside():
-        async with connected(dsn, max_size=20):
+        async with connected(dsn, max_size=POOL):
             yield
 
 

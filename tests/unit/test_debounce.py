@@ -3,6 +3,7 @@
 import asyncio
 
 from app.core import debounce
+from app.core.context import Actor, ActorKind, actor, current_actor
 from app.core.debounce import Debouncer
 from tests.support.logs import logged_by
 
@@ -62,3 +63,20 @@ async def test_nobody_asked() -> None:
     work = _Work()
     await Debouncer(0, work, lost="lost").close()
     assert work.runs == 0
+
+
+async def test_it_is_done_in_nobodys_name() -> None:
+    """Whoever asks first is not the only one that it is for."""
+    names: list[Actor | None] = []
+
+    async def note() -> None:
+        names.append(current_actor())
+
+    token = actor.set(Actor(kind=ActorKind.KEY, user_id=1))
+    try:
+        debouncer = Debouncer(0, note, lost="lost")
+        debouncer.schedule()
+    finally:
+        actor.reset(token)
+    await debouncer.close()
+    assert names == [None]
