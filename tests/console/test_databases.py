@@ -6,11 +6,12 @@ import os
 import re
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.accessible import check_accessible
 from tests.console.browser import NARROW, Console, Visit
 from tests.console.keyboard import choose, press, set_moment, write
+from tests.console.steps import made
 from tests.support.answers import body_of, data_of
 
 
@@ -83,6 +84,27 @@ async def test_the_curl_does_the_same(visit: Visit) -> None:
     made = await asyncio.create_subprocess_shell(command, env=environment, stdout=asyncio.subprocess.PIPE)
     answer = json.loads((await made.communicate())[0])
     assert (answer["data"]["name"], answer["data"]["labels"]) == ("by-curl", {"note": "it's $HOME"})
+
+
+@pytest.mark.parametrize(("status", "code", "kept"), [(422, "search_too_wide", 1), (404, "not_found", 0)])
+async def test_a_refused_next_page_is_said(visit: Visit, status: int, code: str, kept: int) -> None:
+    """The last row is not what is wrong: it stays, unless the person may see nothing of the list any more."""
+    await made(visit)
+    visit.watch.expect(status)
+
+    async def answer(route: Route) -> None:
+        if "starting_after" in route.request.url:
+            refused = {"error": {"code": code, "message": "Refused."}, "request_id": "req_refused"}
+            await route.fulfill(status=status, json=refused)
+            return
+        first = await route.fetch()
+        await route.fulfill(json=await first.json() | {"has_more": True})
+
+    await visit.page.route("**/api/v1/databases?*", answer)
+    page = await visit.open("/databases")
+    await page.locator(".error-note").get_by_text(code).wait_for()
+    await expect(page.get_by_role("row").filter(has_text="orders")).to_have_count(kept)
+    await page.unroute_all(behavior="wait")
 
 
 async def test_without_a_session_there_is_the_sign_in(console: Console) -> None:

@@ -119,7 +119,8 @@ class PagedList {
     } catch (fault) {
       if (this.stopping.signal.aborted) return;
       if (this.rows) await unchanging();
-      const gone = before && fault instanceof ApiError && [404, 422].includes(fault.status);
+      // What is refused for anything else says nothing of that row.
+      const gone = before && fault instanceof ApiError && fault.status === 422 && "starting_after" in fault.fields;
       if (gone) this.rows = this.rows?.filter((row) => row !== before);
       else if (isRefused(fault)) this.rows = undefined;
       this.error = gone ? null : fault;
