@@ -114,6 +114,18 @@ async def test_while_our_database_is_away_the_page_says_so_and_shows_the_rest(co
         assert (await scrape(api.http)).value("headwater_store_up") == 1
 
 
+async def test_while_our_database_says_nothing_the_page_says_so(control_dsn: str) -> None:
+    async with proxy(control_dsn) as way, lone_api(way.dsn(control_dsn), metrics_port=8000) as api:
+        assert (await scrape(api.http)).value("headwater_store_up") == 1
+        way.swallow()
+        page = await scrape(api.http)
+        assert "headwater_store_up" in page.families
+        assert page.value("headwater_store_up") == 0
+        # The API's end would wait for what was asked.
+        await way.cut()
+        await way.restore()
+
+
 async def test_a_worker_counts_applications(service: RunningService, caller: Caller) -> None:
     name = "headwater_application_duration_seconds_count"
     before = await scrape(service.http, _worker_page(service))

@@ -3,6 +3,7 @@
 Every process reports the same values, so aggregate them with max, not with sum.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -12,6 +13,9 @@ from prometheus_client import Metric
 from app.store.session import fetch_all
 
 log = structlog.get_logger(__name__)
+
+_STORE_SECONDS = 4.0
+"""How long our own database may take. Less than a page waits for: one that says nothing is to be told, too."""
 
 
 class _Gauge(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,10 +256,11 @@ _QUERY = _HOSTS + "\nUNION ALL\n".join(
 
 
 async def installation_gauges() -> Sequence[Metric]:
-    """All gauges, in one query; only `headwater_store_up` when our own database can't be reached."""
-    up = Metric("headwater_store_up", "1 when Headwater's own database answered.", "gauge")
+    """All gauges, in one query; only `headwater_store_up` when our own database can't be reached, or says nothing for
+    four seconds."""
+    up = Metric("headwater_store_up", "1 when Headwater's own database answered in time.", "gauge")
     try:
-        readings = await fetch_all(_Reading, _QUERY)
+        readings = await _readings()
     except Exception as fault:
         log.warning("store_unreachable", reason=str(fault) or type(fault).__name__)
         up.add_sample(up.name, {}, 0)
@@ -265,3 +270,23 @@ async def installation_gauges() -> Sequence[Metric]:
     for reading in readings:
         metrics[reading.name].add_sample(reading.name, msgspec.json.decode(reading.labels), reading.value)
     return [up, *metrics.values()]
+
+
+async def _readings() -> list[_Reading]:
+    """Raises `TimeoutError` after `_STORE_SECONDS`."""
+    looking = asyncio.create_task(fetch_all(_Reading, _QUERY))
+    looking.add_done_callback(_retrieve)
+    try:
+        # Its end is not waited for: a cancelled statement keeps its connection until the server has confirmed that.
+        await asyncio.wait((looking,), timeout=_STORE_SECONDS)
+        if not looking.done():
+            raise TimeoutError(f"no answer within {_STORE_SECONDS:g} seconds")
+        return looking.result()
+    finally:
+        looking.cancel()
+
+
+def _retrieve(task: asyncio.Task[list[_Reading]]) -> None:
+    """Retrieves a failure that nobody waits for any more: asyncio complains of one that nobody retrieves."""
+    if not task.cancelled():
+        task.exception()
