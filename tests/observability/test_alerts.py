@@ -25,6 +25,7 @@ from app.local.temporal import TemporalService
 from app.store.session import fetch, fetch_scalar
 from tests.observability import promtool
 from tests.observability.promtool import Page
+from tests.support.answers import data_of, error_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
 from tests.support.moves import make_active
@@ -297,6 +298,22 @@ async def test_reads_that_take_long(service: Service, control_admin_dsn: str, tm
     finally:
         await connection.close()
     assert promtool.firing(tmp_path, before, await service.page()) == {"HeadwaterReadsSlow"}
+
+
+async def test_what_clients_ask_for_is_no_fault_of_ours(service: Service, tmp_path: Path) -> None:
+    """They wait for an operation for as long as they like, and ask questions though no model is set."""
+    operation = (await service.caller.create()).json()["operation"]["uuid"]
+    question = {"database_uuid": str(await service.created()), "query": "How many?"}
+
+    async def nothing_fires() -> bool:
+        before = await service.page()
+        waited = await service.caller.get(f"/operations/{operation}", params={"wait": "true", "timeout": "2"})
+        assert data_of(waited)["finished_at"] is None
+        error_of(await service.caller.post("/query_executions", question), 503, "language_model_unavailable")
+        return promtool.firing(tmp_path, before, await service.page()) == set()
+
+    # On a machine with other work a page itself may be slow, once.
+    await until(nothing_fires)
 
 
 async def test_an_event_that_nobody_seals(service: Service, tmp_path: Path) -> None:
