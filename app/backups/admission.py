@@ -73,13 +73,14 @@ SELECT b.team_id, d.host_id, b.kind = 'before_restore' AS in_restore, count(*) A
 FROM backups b JOIN databases d ON d.id = b.database_id
 WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 1, 2, 3
 """
-# One backup at a time of each database; none while its data is being replaced, but for the one that is taken before
-# that; and none of a database of a lost host before it is whole again. Those of a deleted database begin all the same:
-# their attempt ends them. A backup that waits for a host or a team that has as many under way as it may is left out
-# before anything is counted, so that no other backups wait behind it. The first few of each team on each host are
-# looked at, and of each host some more than it has places, so that a thousand waiting ones hide no others. A backup
-# that has waited for long comes before all but those of restores: a client that asks for one after the other would keep
-# those of policies waiting.
+# One backup at a time of each database; none of a database of a lost host before it is whole again; and none between
+# the end of a restore's load, after which its tenant is shut out, and the end of the restore, but for the one that is
+# taken before the data is replaced. The load itself, which may wait for days, only writes a copy: the tenant works, and
+# its backups go on. Those of a deleted database begin all the same: their attempt ends them. A backup that waits for a
+# host or a team that has as many under way as it may is left out before anything is counted, so that no other backups
+# wait behind it. The first few of each team on each host are looked at, and of each host some more than it has places,
+# so that a thousand waiting ones hide no others. A backup that has waited for long comes before all but those of
+# restores: a client that asks for one after the other would keep those of policies waiting.
 _WAITING = f"""
 WITH under_way AS ({_UNDER_WAY}),
      full_teams AS (SELECT team_id, in_restore FROM under_way GROUP BY 1, 2 HAVING sum(number) >= $1::integer),
@@ -103,8 +104,8 @@ SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
           AND NOT EXISTS (SELECT FROM backups o WHERE o.database_id = b.database_id AND o.admitted_at IS NOT NULL
                                                   AND o.status IN ('pending', 'running'))
           AND (b.kind = 'before_restore' OR NOT EXISTS (
-              SELECT FROM operations o
-              WHERE o.database_id = b.database_id AND o.type = 'restore' AND o.finished_at IS NULL))
+              SELECT FROM restorations l
+              WHERE l.database_id = b.database_id AND l.loaded_name IS NOT NULL AND l.ended_at IS NULL))
           AND (d.status = 'deleted' OR NOT {records.LOST})
     ) w WHERE place <= $1
 ) w WHERE turn <= 10 * $2 ORDER BY rank, place, id

@@ -14,6 +14,7 @@ from app.backups.requests import request_backup
 from app.backups.restores import in_place, records
 from app.contracts.backups import BackupKind, BackupStatus
 from app.contracts.queues import backup_workflow_id, restarted_workflow_id, restore_workflow_id
+from app.contracts.restores import RestorationOutcome
 from app.contracts.retries import CANCEL
 from app.operations.kinds import OperationStatus, OperationType
 from app.operations.records import rename_workflow
@@ -174,6 +175,28 @@ async def test_a_restore_does_not_wait_for_a_scheduled_backup_that_loses_its_wor
     [restoration] = await fetch("SELECT uuid FROM restorations")
     assert not await in_place.back_up_first(DEFAULT_PLANS, restoration["uuid"])
     assert await status_of(taken) == "cancelled"
+    assert await admit_waiting(BackupLimits()) == 1
+
+
+async def test_backups_are_taken_until_a_restore_has_loaded_its_copy(lone: LoneApi) -> None:
+    """A load may wait for days, and the tenant works meanwhile."""
+    caller, database = await active(lone)
+    record = await row(database)
+    source = await add_backup(record, kind=BackupKind.MANUAL, format=_DUMPED, quotas="{}")
+    body_of(await caller.post(f"/databases/{database}/restorations", {"backup_uuid": str(source)}), 202)
+    [restoration] = await fetch("SELECT uuid FROM restorations")
+    loading = await add_backup(record, status=BackupStatus.PENDING)
+    assert await admit_waiting(BackupLimits()) == 1
+    await fetch("UPDATE backups SET status = 'completed' WHERE uuid = $1", loading)
+    await records.note_whole(restoration["uuid"], record.host_id, "copy")
+    await add_backup(record, status=BackupStatus.PENDING)
+    assert await admit_waiting(BackupLimits()) == 0
+    before = await add_backup(record, kind=BackupKind.BEFORE_RESTORE, status=BackupStatus.PENDING)
+    assert await admit_waiting(BackupLimits()) == 1
+    await fetch("UPDATE backups SET status = 'completed' WHERE uuid = $1", before)
+    assert await admit_waiting(BackupLimits()) == 0
+    async with transaction():
+        await records.end(restoration["uuid"], RestorationOutcome.COMPLETED)
     assert await admit_waiting(BackupLimits()) == 1
 
 
