@@ -1,11 +1,13 @@
 """Which host a new database goes to."""
 
 from collections import Counter
+from uuid import UUID
 
 from app.contracts.base import Engine
 from app.hosts.changes import drain_host
 from app.hosts.loads import loads_of, mark_sick, mark_well, place
 from app.store.session import fetch
+from tests.operations.support import active, row
 from tests.support.answers import data_of, error_of
 from tests.support.in_process import LoneApi
 from tests.support.meeting import meet
@@ -139,6 +141,21 @@ async def test_without_a_region_the_least_loaded_one_is_chosen(lone: LoneApi) ->
     caller = await lone.caller()
     regions = [data_of(await caller.create(), 202)["region"] for _ in range(3)]
     assert regions == ["us-east-1", "eu-west-1", "eu-west-1"]
+
+
+async def test_a_clone_that_may_pause_its_source_lies_beside_it_while_there_is_storage(lone: LoneApi) -> None:
+    caller, source = await active(lone)
+    beside, other = (await row(source)).host_id, await lone.add_host()
+    await fetch(
+        "INSERT INTO database_usage (database_id, storage_bytes) SELECT id, 2^30 FROM databases WHERE uuid = $1"
+        " ON CONFLICT (database_id) DO UPDATE SET storage_bytes = 2^30",
+        source,
+    )
+    asked = {"database_uuid": str(source), "pause_source": True}
+    for storage_gb, host_id in ((2, beside), (1, other)):
+        await fetch("UPDATE engine_hosts SET storage_gb = $2 WHERE id = $1", beside, storage_gb)
+        made = data_of(await caller.create(f"clone-{storage_gb}", source=asked), 202)
+        assert (await row(UUID(made["uuid"]))).host_id == host_id
 
 
 async def test_what_a_host_carries(lone: LoneApi) -> None:

@@ -93,16 +93,17 @@ async def _of_database(record: DatabaseRecord, *, pause_source: bool) -> FoundSo
     if record.status is DatabaseStatus.PROVISIONING:
         raise InvalidField("source.database_uuid", "The database is provisioning: there is nothing to clone yet.")
     found = await version_of(record.host_id)
+    hosts = await hosts_that_take(found.flavour, found.version, await storage_of(record.id))
     return FoundSource(
         kind=RestorationKind.CLONE,
         engine=record.engine,
         region=record.region,
         plan=record.plan,
         quotas=record.quotas,
-        hosts=await hosts_that_take(found.flavour, found.version, await storage_of(record.id)),
+        hosts=hosts,
         source_id=record.id,
         pause_source=pause_source,
-        prefers=record.host_id if pause_source else None,
+        prefers=record.host_id if pause_source and record.host_id in hosts else None,
     )
 
 
