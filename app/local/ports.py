@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -86,10 +86,10 @@ class PortAllocator:
     def __init__(self) -> None:
         self._given: set[int] = set()
 
-    def allocate(self, preferred: int | None = None) -> int:
-        """The preferred port if it is free and not allocated yet, else any free one."""
+    def allocate(self, preferred: int | None = None, reserved: Set[int] = frozenset()) -> int:
+        """The preferred port if it is free and not allocated yet, else any free one. None of the reserved ones."""
         port = preferred
-        while port is None or port in self._given or not is_free(port):
+        while port is None or port in self._given or port in reserved or not is_free(port):
             port = free_port()
         self._given.add(port)
         return port

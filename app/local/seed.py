@@ -48,7 +48,7 @@ class SeedHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovedHost(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine host of the last stack that this one doesn't run, because its region or engine is left out."""
+    """An engine host of an earlier stack that this one doesn't run, because its region or engine is left out."""
 
     engine: Engine
     host: str

@@ -5,6 +5,8 @@ import resource
 import signal
 from collections.abc import Callable
 
+from msgspec import UNSET
+
 from app.contracts.base import Engine
 from app.core.errors import AppError
 from app.core.secrets import InvalidSecret
@@ -19,7 +21,7 @@ from app.local.mysql_source import MysqlSource
 from app.local.ports import LOOPBACK, PortAllocator
 from app.local.screen import Screen
 from app.local.seed import RemovedHost, SeedHost, operator_link, seed
-from app.local.stack_file import StackFile
+from app.local.stack_file import StackFile, StackHost
 from app.local.stack_services import EngineServer, StackServices
 from app.local.supervisor import Supervisor, all_of
 from app.local.welcome import welcome
@@ -159,13 +161,15 @@ class Stack:
         )
 
     def _removed_hosts(self, parts: StackServices) -> list[RemovedHost]:
-        present = {(host.engine, host.region) for host in parts.hosts}
-        last = self._last.hosts if self._last else []
         return [
             RemovedHost(engine=Engine(host.engine), host=host.host, port=host.port)
-            for host in last
-            if (host.engine, host.region) not in present
+            for host in self._absent_hosts(parts)
         ]
+
+    def _absent_hosts(self, parts: StackServices) -> list[StackHost]:
+        present = {(host.engine, host.region) for host in parts.hosts}
+        known = self._last.known_hosts() if self._last else []
+        return [host for host in known if (host.engine, host.region) not in present]
 
     async def _provisioner(self, host: EngineServer) -> SeedHost:
         password = load_or_create_secret(self._home.folder / host.server.name / "provisioner-password")
@@ -206,4 +210,5 @@ class Stack:
             control_admin_dsn=parts.control_dsns.admin,
             hosts=[host.entry() for host in parts.hosts],
             processes=self._supervisor.processes,
+            absent_hosts=self._absent_hosts(parts) or UNSET,
         )

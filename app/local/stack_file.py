@@ -38,6 +38,13 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True):
     processes: dict[str, list[int]]
     control_admin_dsn: str = ""
     """Empty in the file of a stack of 0.1.0, of which the next start reads the ports and the key."""
+    absent_hosts: list[StackHost] | UnsetType = UNSET
+    """Only where there are any: hosts of earlier stacks whose region or engine this one leaves out. Their ports are
+    kept for them."""
+
+    def known_hosts(self) -> list[StackHost]:
+        """The hosts, and those that are left out: one for each engine and region."""
+        return self.hosts if self.absent_hosts is UNSET else [*self.hosts, *self.absent_hosts]
 
 
 def write(home: Path, stack: StackFile) -> None:

@@ -1,8 +1,9 @@
 """The services of a stack: which there are, their ports and their data folders."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -51,7 +52,7 @@ def control_connections(regions: int) -> int:
 
 @dataclass(frozen=True)
 class EngineServer:
-    """An engine host. `last_port` is its port in the last run of the stack."""
+    """An engine host. `last_port` is its port in the last run of the stack that had it."""
 
     engine: Engine
     region: str
@@ -217,16 +218,21 @@ class StackServices:
         return self._port("control-postgres", last or _CONTROL_PORT)
 
     def _host_port(self, engine: Engine, region: str, index: int) -> int:
-        # Tenants keep their connection strings: a host keeps its port if it can.
-        preferred = self._last_port(engine, region) or _ENGINE_PORTS[engine] + index
-        return self._port(f"{engine}-{region}", preferred)
+        # Tenants keep their connection strings: a host keeps its port if it can, and gets none of one that may be back.
+        others = {host.port for host in self._known_hosts() if (host.engine, host.region) != (engine, region)}
+        used = others | {host.server.port for host in self.hosts}
+        unused = next(port for port in count(_ENGINE_PORTS[engine] + index) if port not in used)
+        return self._port(f"{engine}-{region}", self._last_port(engine, region) or unused, others)
 
     def _last_port(self, engine: Engine, region: str) -> int | None:
-        hosts = self._last.hosts if self._last else []
-        return next((host.port for host in hosts if (host.engine, host.region) == (engine, region)), None)
+        ports = (host.port for host in self._known_hosts() if (host.engine, host.region) == (engine, region))
+        return next(ports, None)
 
-    def _port(self, what: str, preferred: int) -> int:
-        port = self._ports.allocate(preferred)
+    def _known_hosts(self) -> list[StackHost]:
+        return self._last.known_hosts() if self._last else []
+
+    def _port(self, what: str, preferred: int, reserved: Set[int] = frozenset()) -> int:
+        port = self._ports.allocate(preferred, reserved)
         if port != preferred:
             self._screen.say(f"port {preferred} is taken: {what} listens on {port}")
         return port

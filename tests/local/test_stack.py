@@ -286,6 +286,7 @@ async def test_what_the_last_stack_served_and_this_one_does_not(first_run: First
         await both.start()
         assert await _regions(both) == ["eu-west-1", "us-east-1"]
         await until(lambda: _pools_are_full(both))
+        before = both.stack.hosts
         await both.stop()
         await one.start()
         assert await _regions(one) == ["us-east-1"]
@@ -295,6 +296,16 @@ async def test_what_the_last_stack_served_and_this_one_does_not(first_run: First
     finally:
         await one.stop()
         await both.stop()
+    # One is back, and the first is replaced.
+    next_ones = StackProcess(both.home, WITHOUT_MYSQL, REGIONS="ap-south-1,eu-west-1")
+    try:
+        await next_ones.start()
+        assert await _regions(next_ones) == ["ap-south-1", "eu-west-1"]
+        again = next_ones.stack.hosts[1]
+        # Another stack on this machine may have taken its port in between.
+        assert again == before[1] or f"port {before[1].port} is taken" in next_ones.output
+    finally:
+        await next_ones.stop()
 
 
 async def test_a_stack_whose_reader_has_gone_stops_well(tmp_path: Path) -> None:
