@@ -1,4 +1,4 @@
-"""The admission of backups: how many are taken at once on a host, and of a team.
+"""The admission of backups: how many are taken at once on a host, and of a team in a region.
 
 The rows are the queue. A backup that is admitted has its workflow requested; the others wait with the reason `queued`.
 Whoever admits holds a lock, and a caller that doesn't get it leaves the work to the next look, so that the numbers are
@@ -32,8 +32,9 @@ _LOCK = 0x6861_6261_636B_7570
 
 
 class BackupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most backups under way at once; those before restores are counted apart. While the limit of a team is below
-    that of a host, a team never takes all of a host's places."""
+    """The most backups under way at once; those before restores are counted apart. Those of a team are counted by
+    region, so that a region whose workers are away holds up none in another. While the limit of a team is below that of
+    a host, a team never takes all of a host's places."""
 
     per_host: int = PER_HOST
     per_team: int = PER_TEAM
@@ -63,15 +64,16 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
     """How many backups of a team have been admitted on a host, and have not ended."""
 
     team_id: int
+    region: str
     host_id: int
     in_restore: bool
     number: int
 
 
 _UNDER_WAY = """
-SELECT b.team_id, d.host_id, b.kind = 'before_restore' AS in_restore, count(*) AS number
+SELECT b.team_id, b.region, d.host_id, b.kind = 'before_restore' AS in_restore, count(*) AS number
 FROM backups b JOIN databases d ON d.id = b.database_id
-WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 1, 2, 3
+WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 1, 2, 3, 4
 """
 # One backup at a time of each database; none of a database of a lost host before it is whole again; and none between
 # the end of a restore's load, after which its tenant is shut out, and the end of the restore, but for the one that is
@@ -83,7 +85,8 @@ WHERE b.status IN ('pending', 'running') AND b.admitted_at IS NOT NULL GROUP BY 
 # restores: a client that asks for one after the other would keep those of policies waiting.
 _WAITING = f"""
 WITH under_way AS ({_UNDER_WAY}),
-     full_teams AS (SELECT team_id, in_restore FROM under_way GROUP BY 1, 2 HAVING sum(number) >= $1::integer),
+     full_teams AS (
+         SELECT team_id, region, in_restore FROM under_way GROUP BY 1, 2, 3 HAVING sum(number) >= $1::integer),
      full_hosts AS (SELECT host_id, in_restore FROM under_way GROUP BY 1, 2 HAVING sum(number) >= $2::integer)
 SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
     SELECT o.request_id FROM operations o WHERE o.database_id = w.database_id AND o.finished_at IS NULL
@@ -99,7 +102,7 @@ SELECT uuid, database, engine, region, team_id, host_id, kind, priority, (
                    b.kind = 'before_restore' AS in_restore
         ) r
         WHERE b.status = 'pending' AND b.admitted_at IS NULL
-          AND (b.team_id, r.in_restore) NOT IN (SELECT * FROM full_teams)
+          AND (b.team_id, b.region, r.in_restore) NOT IN (SELECT * FROM full_teams)
           AND (d.host_id, r.in_restore) NOT IN (SELECT * FROM full_hosts)
           AND NOT EXISTS (SELECT FROM backups o WHERE o.database_id = b.database_id AND o.admitted_at IS NOT NULL
                                                   AND o.status IN ('pending', 'running'))
@@ -117,15 +120,15 @@ def choose(
 ) -> list[WaitingBackup]:
     """The backups that may begin, in the order given. Those before restores are counted apart: a tenant who is shut out
     waits for no dump that gives way to others."""
-    of_team: Counter[tuple[bool, int]] = Counter()
+    of_team: Counter[tuple[bool, str, int]] = Counter()
     of_host: Counter[tuple[bool, int]] = Counter()
     for group in under_way:
-        of_team[group.in_restore, group.team_id] += group.number
+        of_team[group.in_restore, group.region, group.team_id] += group.number
         of_host[group.in_restore, group.host_id] += group.number
     chosen: list[WaitingBackup] = []
     databases: set[UUID] = set()
     for one in waiting:
-        team, host = (one.in_restore, one.team_id), (one.in_restore, one.host_id)
+        team, host = (one.in_restore, one.region, one.team_id), (one.in_restore, one.host_id)
         room = of_team[team] < limits.per_team and of_host[host] < limits.per_host
         if room and one.database not in databases and len(chosen) < _MOST:
             chosen.append(one)

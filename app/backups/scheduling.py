@@ -1,7 +1,7 @@
 """Scheduled backups: which databases have a policy, which are due, and asking for their backups.
 
 Each database has its own moment in the interval, so that all together are spread evenly over it. After an outage what
-was missed is made up for once, a few of each team at a time.
+was missed is made up for once, a few of each team in each region at a time.
 """
 
 from datetime import datetime
@@ -22,13 +22,14 @@ from app.databases.records import DatabaseRecord
 from app.store.session import execute, fetch_all, fetch_exists, fetch_scalar, fetch_values, transaction
 
 _AT_ONCE = 4
-"""Scheduled backups of one team that have been asked for and not ended; the others stay due."""
+"""Scheduled backups of one team in one region that have been asked for and not ended; the others stay due. Those of a
+region whose workers are away keep none in another region waiting."""
 
 _DUE = """
 SELECT uuid FROM (
-    SELECT d.uuid, p.backup_at, row_number() OVER (PARTITION BY d.team_id ORDER BY p.backup_at) + (
-        SELECT count(*) FROM backups b WHERE b.team_id = d.team_id AND b.status IN ('pending', 'running')
-                                         AND b.kind = 'scheduled') AS place
+    SELECT d.uuid, p.backup_at, row_number() OVER (PARTITION BY d.team_id, d.region ORDER BY p.backup_at) + (
+        SELECT count(*) FROM backups b WHERE b.team_id = d.team_id AND b.region = d.region
+                                         AND b.status IN ('pending', 'running') AND b.kind = 'scheduled') AS place
     FROM backup_policies p JOIN databases d ON d.id = p.database_id
     WHERE p.backup_at <= now() AND d.team_id IS NOT NULL AND d.uuid <> ALL ($2::uuid[])
 ) due WHERE place <= $3 ORDER BY backup_at LIMIT $1
@@ -36,8 +37,8 @@ SELECT uuid FROM (
 
 
 async def find_due(most: int, *, without: list[UUID]) -> list[UUID]:
-    """The databases of which a backup is due, except those of `without`; of each team only as many as are asked for at
-    once."""
+    """The databases of which a backup is due, except those of `without`; of each team only as many in a region as are
+    asked for at once."""
     return await fetch_values(UUID, _DUE, most, without, _AT_ONCE)
 
 

@@ -73,7 +73,7 @@ def waiting(team: int, host: int, kind: BackupKind = BackupKind.SCHEDULED) -> Wa
 
 def test_few_at_once_on_a_host_and_of_a_team() -> None:
     queue = [waiting(1, 1), waiting(1, 2), waiting(1, 3), waiting(2, 1), waiting(3, 1), waiting(3, 2)]
-    others = UnderWay(team_id=4, host_id=2, in_restore=False, number=1)
+    others = UnderWay(team_id=4, region="test-1", host_id=2, in_restore=False, number=1)
     chosen = choose(queue, [others], BackupLimits(per_host=2, per_team=2))
     assert chosen == [queue[0], queue[1], queue[3]]
 
@@ -86,9 +86,9 @@ def test_a_team_never_takes_all_of_a_host() -> None:
 def test_what_a_restore_waits_for_waits_for_no_other_backup() -> None:
     in_restore = [waiting(1, 1, BackupKind.BEFORE_RESTORE) for _ in range(3)]
     limits = BackupLimits(per_host=2, per_team=2)
-    others = UnderWay(team_id=1, host_id=1, in_restore=False, number=2)
+    others = UnderWay(team_id=1, region="test-1", host_id=1, in_restore=False, number=2)
     assert choose([*in_restore, waiting(2, 1)], [others], limits) == in_restore[:2]
-    restoring = UnderWay(team_id=1, host_id=1, in_restore=True, number=2)
+    restoring = UnderWay(team_id=1, region="test-1", host_id=1, in_restore=True, number=2)
     after = waiting(1, 1)
     assert choose([in_restore[0], after], [restoring], limits) == [after]
 
@@ -199,6 +199,22 @@ async def test_those_for_a_busy_host_hold_up_no_others_of_their_team(lone: LoneA
     await fetch("UPDATE backups SET status = 'failed' WHERE uuid = $1", under_way[0])
     assert await admit_waiting(limits) == 1
     assert await admit_waiting(limits) == 0
+
+
+async def test_a_region_without_a_worker_holds_up_none_of_its_teams_in_another(lone: LoneApi) -> None:
+    caller, here = await active(lone, name="here")
+    await lone.add_host(region="eu-west-1")
+    for number in range(5):
+        answer = await caller.create(f"there-{number}", region="eu-west-1")
+        there = await database_row(data_of(answer, 202)["uuid"])
+        if number:  # as many as are asked for at once; each waits for a worker
+            await add_backup(there, status=BackupStatus.PENDING, admitted_at=datetime.now(UTC))
+    await fetch("UPDATE databases SET status = 'active'")
+    await enrol(TERMS)
+    await fetch("UPDATE backup_policies SET backup_at = now() - interval '1 day'")
+    assert await find_due(50, without=[]) == [here]
+    await take_due_backups(TERMS)
+    assert await admit_waiting(BackupLimits()) == 1
 
 
 @pytest.mark.parametrize("under_way", [0, 3])
