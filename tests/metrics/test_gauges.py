@@ -106,6 +106,33 @@ async def test_the_depth_of_the_pools(lone: LoneApi) -> None:
     assert (await scrape(lone.http)).value("headwater_pool_ready") == 0
 
 
+async def test_the_age_of_the_oldest_proof(lone: LoneApi) -> None:
+    """Also of a backup that is gone: the last test may have been longer ago than backups are kept."""
+    name, day = "headwater_backup_proof_oldest_age_seconds", 86_400
+    uuid = await _created(await lone.caller())
+    await make_active(uuid)
+    await fetch(
+        "INSERT INTO backup_policies (database_id, backup_at) SELECT id, now() + interval '1 hour' FROM databases"
+        " WHERE uuid = $1",
+        UUID(uuid),
+    )
+    await fetch(
+        "INSERT INTO backups (uuid, team_id, database_id, database_uuid, database_name, engine, region, plan, quotas,"
+        " kind, status, priority, completed_at, proven_at)"
+        " SELECT gen_random_uuid(), team_id, id, uuid, name, engine, region, plan, '{}', 'scheduled', b.status, 5,"
+        " now() - b.age, now() - b.proof_age"
+        " FROM databases, (VALUES ('expired', interval '21 days', interval '20 days'), ('completed', '1 hour', NULL))"
+        " b (status, age, proof_age) WHERE databases.uuid = $1",
+        UUID(uuid),
+    )
+    proven = (await scrape(lone.http)).value(name, engine="postgres", region=US)
+    assert 20 * day <= proven < 21 * day
+    await fetch("UPDATE backups SET proven_at = NULL")
+    assert 21 * day <= (await scrape(lone.http)).value(name) < 22 * day
+    await fetch("UPDATE backup_policies SET test_every_days = 31")
+    assert (await scrape(lone.http)).labels(name, "region") == set()
+
+
 async def test_findings_by_rule(lone: LoneApi) -> None:
     assert (await scrape(lone.http)).value("headwater_findings_oldest_age_seconds") == 0
     await fetch(
