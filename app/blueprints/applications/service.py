@@ -154,7 +154,7 @@ async def list_of_blueprint(
     record = require_found(await blueprints.find_visible(blueprint, teams), "blueprint")
     if starting_after is not None and not await records.is_of_blueprint(starting_after, record.id, teams, reach):
         raise InvalidField("starting_after", "This is not the id of an application of this blueprint.")
-    page = await records.list_of_blueprint(record.id, teams, reach, after=starting_after, limit=limit + 1)
+    page = await records.list_of_blueprint(record, teams, reach, after=starting_after, limit=limit + 1)
     return page[:limit], len(page) > limit
 
 
