@@ -150,7 +150,7 @@ async def list_deliveries(
     endpoint: int,
     *,
     status: DeliveryStatus | None,
-    event_type: str | None,
+    event_type: EventType | None,
     starting_after: int | None,
     limit: int,
 ) -> tuple[list[DeliveryRecord], bool]:
