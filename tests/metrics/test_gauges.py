@@ -122,7 +122,7 @@ async def test_the_age_of_the_oldest_proof(lone: LoneApi) -> None:
         " SELECT gen_random_uuid(), team_id, id, uuid, name, engine, region, plan, '{}', 'scheduled', b.status, 5,"
         " now() - b.age, now() - b.proof_age"
         " FROM databases, (VALUES ('expired', interval '21 days', interval '20 days'), ('completed', '1 hour', NULL))"
-        " b (status, age, proof_age) WHERE databases.uuid = $1",
+        " b (status, age, proof_age) WHERE databases.uuid = $1 ORDER BY b.age DESC",
         UUID(uuid),
     )
     proven = (await scrape(lone.http)).value(name, engine="postgres", region=US)

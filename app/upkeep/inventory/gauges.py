@@ -105,13 +105,16 @@ _GAUGES = (
         help="How long ago the newest proof was made of the database with a policy whose proof is oldest, or its oldest"
         " backup where none was ever proven. Without databases whose own policy wants a test more rarely than every 30"
         " days.",
-        # Of backups that are gone, too: many are kept for a shorter time than the one between two tests.
+        # Of backups that are gone, too: many are kept for a shorter time than the one between two tests. Of those which
+        # never were proven only the first is read, and only where no other was.
         sql="SELECT engine, region, max(age) AS value FROM ("
-        " SELECT d.engine, d.region, extract(epoch FROM now() - coalesce(max(b.proven_at), min(b.completed_at))) AS age"
+        " SELECT d.engine, d.region, extract(epoch FROM now() - coalesce(max(b.proven_at),"
+        " (SELECT x.completed_at FROM backups x WHERE x.database_id = d.id AND x.completed_at IS NOT NULL"
+        " ORDER BY (-x.id) DESC LIMIT 1))) AS age"
         " FROM backups b JOIN backup_policies p ON p.database_id = b.database_id"
         " JOIN databases d ON d.id = b.database_id"
-        " WHERE b.completed_at IS NOT NULL AND d.status <> 'deleted' AND p.backup_at IS NOT NULL"
-        " AND coalesce(p.test_every_days, 0) <= 30"
+        " WHERE b.completed_at IS NOT NULL AND (b.status = 'completed' OR b.proven_at IS NOT NULL)"
+        " AND d.status <> 'deleted' AND p.backup_at IS NOT NULL AND coalesce(p.test_every_days, 0) <= 30"
         " GROUP BY d.id HAVING bool_or(b.status = 'completed')) proofs GROUP BY engine, region",
     ),
     _Gauge(
