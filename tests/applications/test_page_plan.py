@@ -54,7 +54,7 @@ async def test_only_the_page_is_read(lone: LoneApi, control_admin_dsn: str, monk
     for blueprint, database, count in applied:
         await execute(_APPLIED, blueprint.id, database, count)
     await execute_at(control_admin_dsn, "VACUUM ANALYZE blueprint_applications")
-    noted = Noted(records.fetch_all)
+    noted = Noted()
     monkeypatch.setattr(records, "fetch_all", noted)
     connection = await asyncpg.connect(lone.control_dsn)
     try:

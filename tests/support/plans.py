@@ -5,6 +5,7 @@ from typing import Any
 
 import asyncpg
 
+from app.store.session import fetch_all
 from tests.model.test_page_plan import rows_read
 
 PLANS = ("force_generic_plan", "force_custom_plan")
@@ -12,15 +13,14 @@ PLANS = ("force_generic_plan", "force_custom_plan")
 
 
 class Noted:
-    """Runs statements as `read` of the store does, and notes them."""
+    """Stands for the store's `fetch_all`: runs statements as that does, and notes them."""
 
-    def __init__(self, read: Any) -> None:
-        self._read = read
+    def __init__(self) -> None:
         self._asked: list[tuple[str, tuple[Any, ...]]] = []
 
     async def __call__(self, kind: type[Any], statement: str, *given: Any) -> Any:
         self._asked.append((statement, given))
-        return await self._read(kind, statement, *given)
+        return await fetch_all(kind, statement, *given)
 
     async def rows_read(self, connection: asyncpg.Connection, table: str) -> list[float]:
         """How many rows of the table each of the noted statements reads, which are forgotten with that."""

@@ -34,7 +34,7 @@ async def test_filters_that_never_meet_read_nothing(
     )
     await execute(_SENT, endpoint, ROWS)
     await execute_at(control_admin_dsn, "VACUUM ANALYZE webhook_deliveries")
-    noted = Noted(records.fetch_all)
+    noted = Noted()
     monkeypatch.setattr(records, "fetch_all", noted)
     connection = await asyncpg.connect(lone.control_dsn)
     paused, failed = EventType.DATABASE_PAUSED, DeliveryStatus.FAILED
