@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.core.secrets import new_key_setting
 from app.engines.base import Counters
 from app.store.session import fetch
-from app.usage.metrics import recording, rollups
+from app.usage.metrics import prometheus, recording, rollups
 from app.usage.metrics.differences import Look
 from app.usage.metrics.names import MetricName
 from app.usage.metrics.recording import Taken
@@ -19,6 +20,8 @@ from tests.cli.command import Headwater
 from tests.support.answers import data_of, error_of, field_of
 from tests.support.client import Caller
 from tests.support.in_process import LoneApi, lone_api
+from tests.support.plans import Noted
+from tests.support.store import execute_at
 
 MINUTE = timedelta(minutes=1)
 
@@ -197,6 +200,35 @@ async def test_a_team_scrapes_its_own(caller: Caller) -> None:
     assert found["headwater_databases_left_out"] == {"": 0}
     assert f'uuid="{fresh["uuid"]}"' in text
     assert never["uuid"] not in text
+
+
+async def test_only_the_readings_of_the_page_are_read(
+    api: LoneApi, control_admin_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = await api.caller()
+    await made(caller, "oldest")
+    await fetch(
+        "INSERT INTO databases (uuid, team_id, name, engine, region, plan, status, host_id, engine_name, connections)"
+        " SELECT gen_random_uuid(), team_id, 'db', engine, region, plan, status, host_id, 't', connections"
+        " FROM databases, generate_series(1, 20000)"
+    )
+    await fetch(
+        "INSERT INTO metric_readings (database_id, first_at, read_at, place, began)"
+        " SELECT id, now(), now(), '', '' FROM databases"
+    )
+    await execute_at(control_admin_dsn, "VACUUM ANALYZE databases", "VACUUM ANALYZE metric_readings")
+    noted = Noted()
+    monkeypatch.setattr(prometheus, "fetch_all", noted)
+    monkeypatch.setattr(prometheus, "MOST_DATABASES", 20)
+    page = await prometheus.newest(caller.team_id, None)
+    assert [one.name for one in page] == ["oldest"] + ["db"] * 19
+    assert {one.databases for one in page} == {20_001}
+    connection = await asyncpg.connect(api.control_dsn)
+    try:
+        await connection.execute("SET plan_cache_mode = force_custom_plan")
+        assert await noted.rows_read(connection, "metric_readings") == [20]
+    finally:
+        await connection.close()
 
 
 async def test_names_cannot_break_out_of_their_labels(caller: Caller) -> None:

@@ -51,23 +51,26 @@ class Newest(msgspec.Struct, frozen=True, kw_only=True):
     """How many the team has in all."""
 
 
+_OF_TEAM = """
+FROM databases
+WHERE team_id = $1 AND status <> 'deleted' AND status IN ('active', 'paused') AND ($2::uuid[] IS NULL OR uuid = any($2))
+"""
+# Chosen, and counted, before the readings are read.
+_NEWEST = f"""
+SELECT d.uuid, d.name, d.engine, r.read_at, r.broken, r.storage_bytes, r.connections,
+       r.total_transactions AS transactions, r.total_rows_read AS rows_read, r.total_rows_written AS rows_written,
+       r.total_cache_hits AS cache_hits, r.total_cache_reads AS cache_reads,
+       (SELECT count(*) {_OF_TEAM}) AS databases
+FROM (SELECT id, uuid, name, engine, position {_OF_TEAM} ORDER BY -position DESC LIMIT $3) d
+LEFT JOIN metric_readings r ON r.database_id = d.id
+ORDER BY d.position
+"""  # noqa: S608 - our own words
+
+
 async def newest(team_id: int, databases: Sequence[UUID] | None) -> list[Newest]:
-    """The team's databases, or those of them that are among `databases`."""
-    return await fetch_all(
-        Newest,
-        """
-        SELECT d.uuid, d.name, d.engine, r.read_at, r.broken, r.storage_bytes, r.connections,
-               r.total_transactions AS transactions, r.total_rows_read AS rows_read,
-               r.total_rows_written AS rows_written, r.total_cache_hits AS cache_hits,
-               r.total_cache_reads AS cache_reads, count(*) OVER () AS databases
-        FROM databases d LEFT JOIN metric_readings r ON r.database_id = d.id
-        WHERE d.team_id = $1 AND d.status IN ('active', 'paused') AND ($2::uuid[] IS NULL OR d.uuid = any($2))
-        ORDER BY d.position LIMIT $3
-        """,
-        team_id,
-        None if databases is None else list(databases),
-        MOST_DATABASES,
-    )
+    """The team's databases, or those of them that are among `databases`: the `MOST_DATABASES` oldest."""
+    named = None if databases is None else list(databases)
+    return await fetch_all(Newest, _NEWEST, team_id, named, MOST_DATABASES)
 
 
 def render(found: Sequence[Newest], now: datetime, longest_gap: float) -> bytes:
