@@ -23,7 +23,7 @@ LIMIT = 26
 MOST_OF_OTHERS = 10_000
 _APPLIED = """
 INSERT INTO blueprint_applications (blueprint_id, blueprint_version, database_id, status, completed_at)
-SELECT $1::bigint, 1, d.id, 'succeeded', now() FROM databases d, generate_series(1, $3::int) WHERE d.uuid = $2
+SELECT $1::bigint, 1, d.id, 'completed', now() FROM databases d, generate_series(1, $3::int) WHERE d.uuid = $2
 """
 
 
