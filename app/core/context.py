@@ -1,5 +1,7 @@
 """The request that the current task serves, and who acts in it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 
@@ -46,6 +48,16 @@ def act_as_operator() -> None:
     client = actor.get()
     if client is not None:
         actor.set(msgspec.structs.replace(client, as_operator=True))
+
+
+@contextmanager
+def in_nobodys_name() -> Iterator[None]:
+    """For a block of a request that others' requests wait for."""
+    token = actor.set(None)
+    try:
+        yield
+    finally:
+        actor.reset(token)
 
 
 def current_actor() -> Actor | None:

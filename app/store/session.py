@@ -30,7 +30,8 @@ CONNECT_SECONDS = 5.0
 """How long a login to our own database may take."""
 STATEMENT_SECONDS = 30.0
 """How long a statement may take, except in a `long_transaction`."""
-_ACQUIRE_SECONDS = 20.0
+ACQUIRE_SECONDS = 20.0
+"""How long a connection is waited for, of the pool or of a user's share of it."""
 _TRACED_AS = {"db.system.name": "postgresql", "db.namespace": APPLICATION_NAME}
 """Transactions have spans, single statements don't."""
 _IDLE_IN_TRANSACTION = "60s"
@@ -138,7 +139,7 @@ async def raw_connection() -> AsyncIterator[Connection]:
     assert pool is not None, "the store is not connected"
     async with AsyncExitStack() as held:
         # The pool's own timeout would create a task for each query.
-        async with asyncio.timeout(_ACQUIRE_SECONDS):
+        async with asyncio.timeout(ACQUIRE_SECONDS):
             if actor is not None and actor.user_id is not None:
                 await held.enter_async_context(DB.shares.slot(actor.user_id))
             connection = await pool.acquire()

@@ -116,11 +116,18 @@ async def test_while_our_database_is_away_the_page_says_so_and_shows_the_rest(co
 
 async def test_while_our_database_says_nothing_the_page_says_so(control_dsn: str) -> None:
     async with proxy(control_dsn) as way, lone_api(way.dsn(control_dsn), metrics_port=8000) as api:
-        assert (await scrape(api.http)).value("headwater_store_up") == 1
-        way.swallow()
-        page = await scrape(api.http)
-        assert "headwater_store_up" in page.families
-        assert page.value("headwater_store_up") == 0
+
+        async def says(up: int) -> bool:
+            page = await scrape(api.http)
+            return "headwater_store_up" in page.families and page.value("headwater_store_up") == up
+
+        async def says_that_it_is_silent() -> bool:
+            way.swallow()  # connections that were made since, too
+            return await says(0)
+
+        # On a crowded machine a page may come too late, once.
+        await until(lambda: says(1))
+        await until(says_that_it_is_silent)
         # The API's end would wait for what was asked.
         await way.cut()
         await way.restore()

@@ -27,11 +27,7 @@ async def test_filters_that_never_meet_read_nothing(
 ) -> None:
     """All of one event arrived, and all of another one failed."""
     caller = await lone.caller()
-    endpoint = await fetch_scalar(
-        int,
-        "INSERT INTO webhook_endpoints (team_id, url) VALUES ($1, 'https://a.example') RETURNING id",
-        caller.team_id,
-    )
+    endpoint = await fetch_scalar(int, _ENDPOINT, caller.team_id)
     await execute(_SENT, endpoint, ROWS)
     await execute_at(control_admin_dsn, "VACUUM ANALYZE webhook_deliveries")
     noted = Noted()

@@ -12,6 +12,7 @@ import msgspec
 from prometheus_client import Counter, Histogram
 
 from app.contracts.base import Engine
+from app.core.context import in_nobodys_name
 from app.core.debounce import Debouncer
 from app.core.metrics.counters import POOL_CLAIM_SECONDS, POOL_CLAIMS
 from app.databases.ownership import MemberKind, ReadyMember, find_ready, has_ready_with_fewer, lock_ready
@@ -96,7 +97,10 @@ class ReadyMembers:
 
     async def _read(self, kind: MemberKind) -> ReadyMember | None:
         async with self._reading:
-            for member in await find_ready(kind, without=list(self._reserved), most=1):
+            # Everybody's creates wait for the lock: it isn't held for as long as one user waits for their share.
+            with in_nobodys_name():
+                members = await find_ready(kind, without=list(self._reserved), most=1)
+            for member in members:
                 self._reserved.add(member.id)
                 self._prefetched = {of: one for of, one in self._prefetched.items() if one.member.id != member.id}
                 return member
